@@ -1,0 +1,68 @@
+"""``headstart generate``: prompts in, their continuations out."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from headstart.cli.options import ModelOptions, WritingOptions
+from headstart.cli.report import completion_record, stats_line, to_json
+from headstart.completion import Completion
+from headstart.errors import PromptError
+
+if TYPE_CHECKING:
+    from headstart.llm import LLM
+
+
+def run(
+    model: str,
+    /,
+    *prompts: str,
+    chat: bool = False,
+    json: bool = False,
+    options: ModelOptions = ModelOptions(),
+    writing: WritingOptions = WritingOptions(),
+) -> int:
+    """Write texts to stdout and figures to stderr. One prompt is streamed, several are one batch.
+
+    Parameters
+    ----------
+    model
+        A hub id, a directory, a GGUF file, or "bundled".
+    prompts
+        What to continue; read from stdin where there is none.
+    chat
+        Take each prompt as a message to answer, in the model's chat template.
+    json
+        Print one JSON object a prompt.
+    """
+    texts = list(prompts) or [_prompt_from_stdin()]
+    llm = options.load(model, drafter=writing.drafter)
+    if len(texts) == 1 and not json:
+        completions = [_streamed(llm, texts[0], chat, writing)]
+    else:
+        completions = (llm.chat if chat else llm.generate)(texts, **vars(writing))
+    for text, completion in zip(texts, completions, strict=True):
+        if json:
+            print(to_json(completion_record(text, completion)))
+        elif len(texts) > 1:
+            print(completion.text, end="\n\n")
+        print(stats_line(completion, show_seed=writing.temperature > 0), file=sys.stderr)
+    return 1 if any(completion.error for completion in completions) else 0
+
+
+def _prompt_from_stdin() -> str:
+    if sys.stdin.isatty():
+        print("type the prompt, then Ctrl-D", file=sys.stderr)
+    text = sys.stdin.read().removesuffix("\n")
+    if not text:
+        raise PromptError("there is no prompt; give one after the model, or write it to stdin")
+    return text
+
+
+def _streamed(llm: "LLM", prompt: str, chat: bool, writing: WritingOptions) -> Completion:
+    completion = None
+    for chunk in llm.stream(prompt, chat=chat, **vars(writing)):
+        print(chunk.text, end="", flush=True)
+        completion = chunk.completion
+    print()
+    assert completion is not None, "the last chunk carries the whole"
+    return completion

@@ -1,0 +1,62 @@
+"""What the commands say of a finished text: a record for machines, a line for people."""
+
+import json
+import math
+from typing import Any
+
+from headstart.completion import Completion, Stats
+
+
+def completion_record(prompt: Any, completion: Completion) -> dict[str, Any]:
+    """Everything known of a text, ready for JSON."""
+    return {
+        "prompt": prompt,
+        "text": completion.text,
+        "token_ids": list(completion.token_ids),
+        "finish_reason": completion.finish_reason,
+        "seed": completion.seed,
+        "prompt_tokens": completion.prompt_tokens,
+        "error": None if completion.error is None else str(completion.error),
+        "stats": stats_record(completion.stats),
+    }
+
+
+def stats_record(stats: Stats) -> dict[str, Any]:
+    """The counts and, worked out from them, the figures that people compare."""
+    return {
+        **vars(stats),
+        "accepted_tokens": stats.accepted_tokens,
+        "tokens_per_step": stats.tokens_per_step,
+        "decode_seconds": stats.decode_seconds,
+        "tokens_per_second": stats.tokens_per_second,
+    }
+
+
+def stats_line(completion: Completion, *, show_seed: bool = False) -> str:
+    """One text's figures for people: counts, tokens per step, tokens per second after the first token.
+
+    The seed matters where the text was sampled.
+    """
+    if completion.error is not None:
+        return f"error: {completion.error}"
+    stats = completion.stats
+    line = f"{stats.emitted_tokens} tokens in {stats.steps} steps"
+    if stats.steps:
+        line += f", {stats.tokens_per_step:.2f} tokens per step, {stats.tokens_per_second:.1f} tokens/s"
+    seed = f", seed {completion.seed}" if show_seed else ""
+    return f"{line} (ended by {completion.finish_reason}{seed})"
+
+
+def to_json(record: Any) -> str:
+    """One line of JSON; a number that is not finite, of a text without a step for instance, becomes null."""
+    return json.dumps(_finite(record), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return value

@@ -1,0 +1,48 @@
+"""``headstart train``: heads for a model, from given conversations or from none."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+import headstart
+from headstart.cli.report import to_json
+from headstart.errors import ChatTemplateError
+from headstart.train.run import TrainOptions, train
+
+
+def run(
+    model: str = "bundled",
+    /,
+    *,
+    output: Path,
+    dtype: Literal["auto", "bfloat16", "float16", "float32", "float64"] = "auto",
+    device: str = "auto",
+    json: bool = False,
+    options: Annotated[TrainOptions, Parameter(name="*")] = TrainOptions(),
+) -> int:
+    """Train heads that guess a model's next tokens; the model itself stays as it is.
+
+    Parameters
+    ----------
+    model
+        A hub id, a directory, a GGUF file, or "bundled".
+    output
+        Where the heads go; what a run keeps until it is finished lies there too.
+    dtype
+        Precision of the model; "auto" is bfloat16 where the processor has it, else float32.
+    device
+        Where to compute, "cpu" or "cuda" for instance; "auto" takes the fastest there is.
+    json
+        Print one JSON object with what was measured.
+    """
+    llm = headstart.load(model, heads=None, drafter="none", dtype=dtype, device=device, max_rows=options.max_rows)
+    if llm.tokenizer is None:
+        raise ChatTemplateError(f"{model} came without a tokenizer, and training writes texts; put one beside the model")
+    result = train(llm.model, llm.tokenizer, output, options=options)
+    print(to_json(_record(result)) if json else f"heads written to {output}; look at them with: headstart inspect {output}")
+    return 0
+
+
+def _record(result: Any) -> Any:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in vars(result).items()}

@@ -1,0 +1,152 @@
+"""Medusa heads: small networks on the base model's last hidden state, each guessing one position further ahead.
+
+Head k (from 0) at position t predicts token t + 2 + k. Source: Medusa (Cai et al. 2024), section 2.1.1. Conditioning on the
+root's embedding is ours: when drafting, the token t + 1 is known already.
+
+All heads are one stack of tensors, so that each layer is one batched product for all of them.
+
+Shapes: B positions (any leading shape, flattened), K heads, D hidden, F width of the conditioning layer, V projected vocabulary.
+"""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from headstart.errors import HeadsError
+from headstart.models.protocol import Projection
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadsConfig:
+    """What a set of heads is made of; ``config.json`` of a heads directory."""
+
+    hidden_size: int
+    vocab_size: int
+    num_heads: int = 4
+    num_layers: int = 1
+    """Blocks per head."""
+    block: Literal["residual", "mlp"] = "residual"
+    """residual: x + SiLU(W x + b), the paper's; mlp: ReLU(W x + b), which with its projection is a two-layer MLP."""
+    projection: Literal["shared", "own"] = "shared"
+    """shared: the base model's LM head; own: one matrix a head, starting as a copy of it (the paper's)."""
+    draft_vocab_size: int | None = None
+    """How many frequent tokens the heads choose from; None is the whole vocabulary."""
+    condition_on_root: bool = True
+    """Read the root's embedding beside the hidden state."""
+    condition_size: int | None = None
+    """Width of the conditioning layer; None is twice the hidden size."""
+    base_model: str = ""
+    """The model that the heads were trained for, as it was named then."""
+
+    def __post_init__(self) -> None:
+        for name in ("hidden_size", "vocab_size", "num_heads"):
+            if getattr(self, name) < 1:
+                raise HeadsError(f"heads config: {name} is {getattr(self, name)}; expected at least 1")
+        if self.num_layers < 0:
+            raise HeadsError(f"heads config: num_layers is {self.num_layers}; expected at least 0")
+        if self.block not in ("residual", "mlp"):
+            raise HeadsError(f"heads config: block is {self.block!r}; expected 'residual' or 'mlp'")
+        if self.projection not in ("shared", "own"):
+            raise HeadsError(f"heads config: projection is {self.projection!r}; expected 'shared' or 'own'")
+        if self.draft_vocab_size is not None and not 1 <= self.draft_vocab_size <= self.vocab_size:
+            raise HeadsError(f"heads config: draft_vocab_size is {self.draft_vocab_size}; expected 1 to {self.vocab_size}")
+
+    @property
+    def condition_width(self) -> int:
+        return self.condition_size or 2 * self.hidden_size
+
+    @property
+    def projected_vocab(self) -> int:
+        """Tokens that a head can guess."""
+        return self.draft_vocab_size or self.vocab_size
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "HeadsConfig":
+        """Raises HeadsError for a missing or unknown key."""
+        known = {f.name for f in fields(cls)}
+        unknown = sorted(set(data) - known)
+        if unknown:
+            raise HeadsError(f"heads config: unknown keys {unknown}; expected some of {sorted(known)}")
+        try:
+            return cls(**data)
+        except TypeError as error:
+            raise HeadsError(f"heads config: {error}; expected at least hidden_size and vocab_size") from error
+
+
+class MedusaHeads(nn.Module):
+    """K heads over one hidden state. Untrained residual heads predict exactly what the LM head does.
+
+    ``draft_ids_V`` (int64, ascending) are the tokens that the projection covers; None where it is the whole vocabulary.
+    """
+
+    draft_ids_V: torch.Tensor | None
+
+    def __init__(self, config: HeadsConfig, draft_ids_V: torch.Tensor | None = None) -> None:
+        super().__init__()
+        if (draft_ids_V is None) != (config.draft_vocab_size is None):
+            raise HeadsError("heads: draft_vocab_size and the list of draft ids have to be given together")
+        if draft_ids_V is not None and len(draft_ids_V) != config.draft_vocab_size:
+            raise HeadsError(f"heads: {len(draft_ids_V)} draft ids, but draft_vocab_size is {config.draft_vocab_size}")
+        self.config = config
+        heads, hidden, layers = config.num_heads, config.hidden_size, config.num_layers
+        self.register_buffer("draft_ids_V", draft_ids_V)
+        self.block_weight = nn.Parameter(torch.zeros(layers, heads, hidden, hidden))
+        self.block_bias = nn.Parameter(torch.zeros(layers, heads, hidden))
+        if config.block == "mlp":
+            nn.init.normal_(self.block_weight, std=hidden**-0.5)
+        if config.condition_on_root:
+            width = config.condition_width
+            self.condition_in = nn.Parameter(torch.empty(heads * width, 2 * hidden).normal_(std=(2 * hidden) ** -0.5))
+            self.condition_bias = nn.Parameter(torch.zeros(heads * width))
+            self.condition_out = nn.Parameter(torch.zeros(heads, hidden, width))
+        if config.projection == "own":
+            self.own_projection = nn.Parameter(torch.zeros(heads, config.projected_vocab, hidden))
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(p.numel() for p in self.parameters())
+
+    @torch.no_grad()
+    def copy_lm_head(self, weight_VD: torch.Tensor) -> None:
+        """Start every head's own projection as a copy of the LM head's rows (paper). Only for ``projection="own"``."""
+        self.own_projection.copy_(weight_VD.to(self.own_projection.dtype).expand_as(self.own_projection))
+
+    def states(self, hidden_BD: torch.Tensor, root_BD: torch.Tensor | None) -> torch.Tensor:
+        """Each head's state before its projection, K x B x D.
+
+        ``root_BD`` is the embedding of the token after the hidden state's position; read only when conditioned on it.
+        """
+        x_KBD = hidden_BD.expand(self.config.num_heads, *hidden_BD.shape)
+        if self.config.condition_on_root:
+            assert root_BD is not None, "these heads read the root's embedding"
+            x_KBD = x_KBD + self._conditioning(hidden_BD, root_BD)
+        for weight_KDD, bias_KD in zip(self.block_weight, self.block_bias, strict=True):
+            z_KBD = torch.baddbmm(bias_KD[:, None], x_KBD, weight_KDD.transpose(1, 2))
+            x_KBD = x_KBD + F.silu(z_KBD) if self.config.block == "residual" else F.relu(z_KBD)
+        return x_KBD
+
+    def _conditioning(self, hidden_BD: torch.Tensor, root_BD: torch.Tensor) -> torch.Tensor:
+        size = (self.config.hidden_size,)
+        # both normalised: an embedding is much smaller than a hidden state after the final norm
+        joined = torch.cat([F.rms_norm(hidden_BD, size), F.rms_norm(root_BD.to(hidden_BD.dtype), size)], -1)
+        z_BF = F.silu(F.linear(joined, self.condition_in, self.condition_bias))
+        z_KBF = z_BF.unflatten(-1, (self.config.num_heads, -1)).transpose(0, 1)
+        return torch.bmm(z_KBF, self.condition_out.transpose(1, 2))
+
+    def logits(self, states_KBD: torch.Tensor, shared: Projection | None) -> torch.Tensor:
+        """Logits K x B x V over ``draft_ids_V``. ``shared`` is the base model's LM head over those ids."""
+        if self.config.projection == "own":
+            return torch.bmm(states_KBD, self.own_projection.transpose(1, 2))
+        assert shared is not None, "these heads share the base model's LM head"
+        heads, rows, size = states_KBD.shape
+        return shared(states_KBD.reshape(heads * rows, size)).unflatten(0, (heads, rows))
+
+    def forward(self, hidden_BD: torch.Tensor, root_BD: torch.Tensor | None, shared: Projection | None) -> torch.Tensor:
+        """Logits K x B x V of all heads."""
+        return self.logits(self.states(hidden_BD, root_BD), shared)

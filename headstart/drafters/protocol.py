@@ -1,0 +1,64 @@
+"""What a drafter is to the engine.
+
+Shapes: T prompt positions, M accepted nodes of a step, D hidden.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import torch
+
+from headstart.sampling.row import RowSampling
+from headstart.trees.candidate import CandidateTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrafterFacts:
+    """What the engine has to know of a drafter."""
+
+    name: str
+    depth: int
+    """How many tokens beyond the root it can propose."""
+    hidden: Literal["none", "last", "all"] = "last"
+    """Which hidden states of the prompt :meth:`Drafter.start` wants."""
+    samples: bool = False
+    """Whether candidates are drawn at random, so that ``rejection`` applies to them."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The largest tree that a row may carry this step."""
+
+    nodes: int
+    """The root included; at least 1."""
+    depth: int
+    """Below the root; 0 leaves the root alone."""
+
+
+class Drafter(Protocol):
+    """Proposes continuations. Rows are named by the engine's request numbers, which are never used twice.
+
+    A drafter never touches the base model's cache, and whatever it proposes changes the speed and never the text.
+    """
+
+    @property
+    def facts(self) -> DrafterFacts: ...
+
+    def start(self, row: int, ids: Sequence[int], hidden_TD: torch.Tensor) -> None:
+        """A prompt, or its next chunk, is in the cache.
+
+        With ``facts.hidden == "all"`` it is called once a chunk with the chunk's ids and hidden states; otherwise once,
+        with the whole prompt, and the hidden state of its last position (1 x D).
+        """
+
+    def propose(self, rows: Sequence[int], sampling: Sequence[RowSampling], budgets: Sequence[Budget]) -> CandidateTree:
+        """A tree for each row; row r's root is ``sampling[r].generated[-1]``, the position after it being
+        ``sampling[r].prompt_length + len(sampling[r].generated)``."""
+
+    def commit(self, row: int, tokens: Sequence[int], hidden_MD: torch.Tensor) -> None:
+        """A step was accepted: ``hidden_MD[i]`` is the state at path node i (the old root first), ``tokens[i]`` the id that
+        follows it; the last token is the next root. Not called for a row that has finished."""
+
+    def stop(self, row: int) -> None:
+        """The row finished, failed or was cancelled: forget it. Unknown rows are ignored."""

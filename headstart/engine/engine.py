@@ -1,0 +1,270 @@
+"""The decode loop: propose, verify, accept, commit, for a batch of rows that come and go.
+
+Token ids only; text is made above. One step is one pass of the base model over all running rows (and, while prompts wait,
+one pass over a chunk of those). Not thread-safe: one caller at a time.
+
+Shapes: B rows, N tree nodes, T positions of a chunk, V vocabulary, D hidden.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+
+import torch
+
+from headstart.acceptance.walk import Accepted, walk
+from headstart.completion import FinishReason
+from headstart.drafters.protocol import Drafter
+from headstart.engine.clock import Clock
+from headstart.engine.event import Event
+from headstart.engine.row import Row
+from headstart.engine.scheduler import Scheduler
+from headstart.engine.stop import crop
+from headstart.errors import InvalidParameterError, PromptError
+from headstart.models.protocol import BaseModel
+from headstart.request import Request
+from headstart.sampling.processors import MinNewTokens
+from headstart.sampling.row import RowSampling, choose
+from headstart.trees.candidate import CandidateTree
+
+PREFILL_TOKENS = 1024
+"""Positions of prompt in one pass: enough to be bound by arithmetic, few enough that running rows hardly wait."""
+
+
+class Engine:
+    """Decodes requests with the named drafters.
+
+    Args:
+        model: the base model; its cache must not be used by anybody else meanwhile.
+        drafters: by the name that requests use; "none" has to be among them.
+        nodes: tree nodes a row's pass may hold where the request does not say, the root included.
+    """
+
+    def __init__(self, model: BaseModel, drafters: Mapping[str, Drafter], *, nodes: int = 8) -> None:
+        self.model = model
+        self.drafters = dict(drafters)
+        self.nodes = nodes
+        self.scheduler = Scheduler(model.cache)
+        self._numbers = count()
+
+    @property
+    def has_work(self) -> bool:
+        return self.scheduler.has_work
+
+    def add(self, request: Request) -> int:
+        """Queue a request; returns its number.
+
+        Raises:
+            PromptError: empty prompt, unknown ids, or no room in the context for one more token.
+            CapacityError: it can never fit into the cache.
+            InvalidParameterError: a parameter is out of range.
+        """
+        row = Row(
+            number=next(self._numbers),
+            request=request,
+            sampling=RowSampling(params=request.params, seed=request.seed, prompt_length=len(request.prompt_ids)),
+            limit=self._limit(request),
+            nodes=self._nodes(request),
+        )
+        if request.min_new_tokens > 0 and request.stop_ids:
+            row.sampling.processors.append(MinNewTokens(request.min_new_tokens, sorted(request.stop_ids)))
+        row.stats.prompt_tokens = len(request.prompt_ids)
+        self.scheduler.add(row)
+        return row.number
+
+    def cancel(self, number: int) -> Event | None:
+        """Stop a request now, its cache row and its drafter's state given back; None if it has finished already."""
+        for row in [*self.scheduler.rows, *self.scheduler.waiting]:
+            if row.number == number:
+                self._forget(row)
+                return Event(number, (), "cancelled", None, row.stats)
+        return None
+
+    @torch.inference_mode()
+    def step(self) -> list[Event]:
+        """Admit, prefill one chunk, decode one step. Returns what each request emitted."""
+        self.scheduler.admit()
+        decoding = [row for row in self.scheduler.rows if row.running]
+        events = self._prefill(self.scheduler.next_prefill(PREFILL_TOKENS))
+        if decoding:
+            events += self._decode([row for row in decoding if row.slot_row >= 0])
+        return events
+
+    def _prefill(self, rows: Sequence[Row]) -> list[Event]:
+        """One chunk of prompt for neighbouring rows; those whose prompt ends get their first root."""
+        if not rows:
+            return []
+        clock = Clock()
+        per_row = max(1, PREFILL_TOKENS // len(rows))
+        counts = [min(per_row, len(row.request.prompt_ids) - row.prefilled) for row in rows]
+        ids_BT = torch.full((len(rows), max(counts)), -1, dtype=torch.int64)
+        for b, (row, n) in enumerate(zip(rows, counts, strict=True)):
+            ids_BT[b, :n] = torch.tensor(row.request.prompt_ids[row.prefilled : row.prefilled + n])
+        hidden_BTD = self.model.prefill(ids_BT.to(self.model.facts.device), rows[0].slot_row, counts)
+        done: list[Row] = []
+        for row, n, hidden_TD in zip(rows, counts, hidden_BTD, strict=True):
+            drafter = self.drafters[row.request.drafter]
+            if drafter.facts.hidden == "all":
+                drafter.start(row.number, row.request.prompt_ids[row.prefilled : row.prefilled + n], hidden_TD[:n])
+            row.prefilled += n
+            if row.prefilled == len(row.request.prompt_ids):
+                done.append(row)
+                if drafter.facts.hidden != "all":
+                    drafter.start(row.number, row.request.prompt_ids, hidden_TD[n - 1 : n])
+        events = self._first_roots(done, rows, counts, hidden_BTD) if done else []
+        clock.lap("prefill")
+        for row in rows:
+            clock.charge(row.stats)
+        return events
+
+    def _first_roots(
+        self, done: Sequence[Row], rows: Sequence[Row], counts: Sequence[int], hidden_BTD: torch.Tensor
+    ) -> list[Event]:
+        """Logits of the last prompt position alone, the token chosen there, and what that makes of the row."""
+        last_BD = torch.stack([hidden_BTD[rows.index(row), counts[rows.index(row)] - 1] for row in done])
+        logits_BV = self.model.lm_head(last_BD)
+        outcomes = _each_alone(lambda few: choose(logits_BV[few], [done[i].sampling for i in few], [()] * len(few)), len(done))
+        return [
+            self._failed(row, root) if isinstance(root, Exception) else self._emit(row, (root,))
+            for row, root in zip(done, outcomes, strict=True)
+        ]
+
+    def _decode(self, decoding: Sequence[Row]) -> list[Event]:
+        """Propose, verify, accept, commit."""
+        clock = Clock()
+        rows: list[Row | None] = [None] * (max(row.slot_row for row in decoding) + 1)
+        for row in decoding:
+            rows[row.slot_row] = row
+        tree = self._propose(rows)
+        clock.lap("draft")
+        hidden_BND = self.model.verify(tree)
+        logits_BNV = self._logits(tree, hidden_BND)
+        clock.lap("verify")
+        accepted = self._accept(tree, logits_BNV, rows)
+        clock.lap("accept")
+        events = []
+        proposed_B = ((tree.tokens_BN >= 0).sum(-1) - 1).tolist()
+        # from the last cache row down: a row that finishes hands its place to the last one
+        for b in reversed(range(len(rows))):
+            row, outcome = rows[b], accepted[b]
+            if row is None or outcome is None:
+                continue
+            row.stats.steps += 1
+            row.stats.proposed_tokens += proposed_B[b]
+            if isinstance(outcome, Exception):
+                events.append(self._failed(row, outcome))
+                continue
+            _count_depths(row, len(outcome.path) - 1)
+            events.append(self._emit(row, outcome.tokens, outcome, hidden_BND[b]))
+        clock.lap("commit")
+        clock.lap("other")
+        for row in decoding:
+            clock.charge(row.stats)
+        return events[::-1]
+
+    def _propose(self, rows: Sequence[Row | None]) -> CandidateTree:
+        """Each drafter proposes for its own rows; the trees are joined with padding."""
+        parts = []
+        for name in sorted({row.request.drafter for row in rows if row is not None}):
+            mine = [row for row in rows if row is not None and row.request.drafter == name]
+            tree = self.drafters[name].propose([r.number for r in mine], [r.sampling for r in mine], [r.budget for r in mine])
+            parts.append(([row.slot_row for row in mine], tree))
+        return CandidateTree.assembled(len(rows), parts, self.model.facts.device)
+
+    def _logits(self, tree: CandidateTree, hidden_BND: torch.Tensor) -> torch.Tensor:
+        """Logits of the nodes that are no padding; the others' are zero and never read."""
+        real_BN = (tree.tokens_BN >= 0).to(hidden_BND.device)
+        if bool(real_BN.all()):
+            return self.model.lm_head(hidden_BND)
+        logits_MV = self.model.lm_head(hidden_BND[real_BN])
+        logits_BNV = logits_MV.new_zeros((*real_BN.shape, logits_MV.shape[-1]))
+        logits_BNV[real_BN] = logits_MV
+        return logits_BNV
+
+    def _accept(
+        self, tree: CandidateTree, logits_BNV: torch.Tensor, rows: Sequence[Row | None]
+    ) -> list[Accepted | Exception | None]:
+        sampling = [None if row is None else row.sampling for row in rows]
+
+        def some(few: Sequence[int]) -> Sequence[Accepted | None]:
+            return walk(tree, logits_BNV, [s if b in few else None for b, s in enumerate(sampling)])
+
+        try:
+            return list(walk(tree, logits_BNV, sampling))
+        except Exception:  # a row's own processor failed: find which, and let the others go on
+            return _each_alone(lambda few: [some(few)[b] for b in few], len(rows))
+
+    def _emit(
+        self, row: Row, block: Sequence[int], accepted: Accepted | None = None, hidden_ND: torch.Tensor | None = None
+    ) -> Event:
+        """Crop a block, then either commit it and go on, or finish the row, which commits nothing."""
+        try:
+            cut = crop(block, len(row.sampling.generated), row.limit, row.request)
+        except Exception as error:  # the request's own matcher failed
+            return self._failed(row, error)
+        row.sampling.generated += cut.token_ids
+        row.stats.emitted_tokens += len(cut.token_ids)
+        if cut.finish_reason is not None:
+            self._forget(row)
+        elif accepted is not None and hidden_ND is not None:
+            self.model.cache.commit(row.slot_row, accepted.path)
+            path = list(accepted.path)
+            hidden_MD = hidden_ND[: len(path)] if path == list(range(len(path))) else hidden_ND[path]
+            self.drafters[row.request.drafter].commit(row.number, accepted.tokens, hidden_MD)
+        return Event(row.number, cut.token_ids, cut.finish_reason, cut.ended_by, row.stats)
+
+    def _failed(self, row: Row, error: Exception) -> Event:
+        self._forget(row)
+        reason: FinishReason = "error"
+        return Event(row.number, (), reason, None, row.stats, error)
+
+    def _forget(self, row: Row) -> None:
+        self.scheduler.remove(row)
+        self.drafters[row.request.drafter].stop(row.number)
+
+    def _limit(self, request: Request) -> int:
+        """How many ids the request may emit; everything about it is checked here."""
+        facts = self.model.facts
+        context = min(facts.context_length, request.max_context or facts.context_length)
+        ids = request.prompt_ids
+        if not ids:
+            raise PromptError("the prompt is empty; give at least one token (a model with a BOS token can start from that)")
+        if len(ids) >= context:
+            raise PromptError(
+                f"the prompt has {len(ids)} tokens and the context {context}: no room for one more token. Shorten the prompt"
+            )
+        if min(ids) < 0 or max(ids) >= facts.vocab_size:
+            raise PromptError(f"the prompt holds ids outside 0 to {facts.vocab_size - 1}; were they made by another tokenizer?")
+        if request.drafter not in self.drafters:
+            raise InvalidParameterError(f"drafter {request.drafter!r} is not available; expected one of {sorted(self.drafters)}")
+        for name, value, least in (("max_new_tokens", request.max_new_tokens, 1), ("min_new_tokens", request.min_new_tokens, 0)):
+            if value is not None and value < least:
+                raise InvalidParameterError(f"{name} is {value}; expected at least {least}")
+        room = context - len(ids)
+        return room if request.max_new_tokens is None else min(request.max_new_tokens, room)
+
+    def _nodes(self, request: Request) -> int:
+        nodes = self.nodes if request.nodes is None else request.nodes
+        if nodes < 1:
+            raise InvalidParameterError(f"nodes is {nodes}; expected at least 1, the root (1 is plain decoding)")
+        return nodes if self.drafters[request.drafter].facts.depth else 1
+
+
+def _count_depths(row: Row, accepted: int) -> None:
+    counts = row.stats.accepted_per_depth
+    counts += [0] * (accepted - len(counts))
+    for depth in range(accepted):
+        counts[depth] += 1
+
+
+def _each_alone(decide, rows: int):  # type: ignore[no-untyped-def]
+    """``decide`` for all rows at once; if that fails, for each alone, an exception standing for the row that raised it."""
+    try:
+        return decide(list(range(rows)))
+    except Exception:
+        outcomes = []
+        for b in range(rows):
+            try:
+                outcomes += decide([b])
+            except Exception as error:
+                outcomes.append(error)
+        return outcomes

@@ -1,0 +1,55 @@
+"""From a name, a path or a loaded model to a :class:`BaseModel`. Picks the implementation."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from headstart.models.native import NativeModel, covers
+from headstart.models.protocol import BaseModel
+from headstart.models.self_check import check_tree_passes
+from headstart.models.source import find, load_pretrained
+from headstart.models.transformers_adapter import TransformersModel
+
+if TYPE_CHECKING:
+    ModelLike = str | Path | PreTrainedModel
+
+DEFAULT_ROWS = 64
+DEFAULT_CACHE_TOKENS = 1 << 17
+
+
+def load_model(
+    model: "ModelLike",
+    *,
+    dtype: str | torch.dtype = "auto",
+    device: str | torch.device = "auto",
+    max_context: int | None = None,
+    max_rows: int | None = None,
+    cache_tokens: int | None = None,
+) -> tuple[BaseModel, PreTrainedTokenizerBase | None]:
+    """The base model ready to decode, and its tokenizer where one was found.
+
+    Raises:
+        ModelNotFoundError: nothing there, or what is there is broken.
+        UnsupportedModelError: it cannot be decoded with rollback.
+    """
+    pretrained, tokenizer, name = load_pretrained(find(model), dtype, device)
+    # a model that the caller holds stays the one that computes: it may be changed later, or be one of a kind
+    implementation = NativeModel if not isinstance(model, PreTrainedModel) and covers(pretrained) else TransformersModel
+    base = implementation(
+        pretrained,
+        name=name,
+        extra_eos_ids=_tokenizer_eos(tokenizer),
+        max_rows=max_rows or DEFAULT_ROWS,
+        cache_tokens=cache_tokens or DEFAULT_CACHE_TOKENS,
+        max_context=max_context,
+    )
+    check_tree_passes(base, pretrained)
+    return base, tokenizer
+
+
+def _tokenizer_eos(tokenizer: PreTrainedTokenizerBase | None) -> Sequence[int]:
+    eos = None if tokenizer is None else tokenizer.eos_token_id
+    return () if eos is None else (int(eos),)

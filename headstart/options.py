@@ -1,0 +1,77 @@
+"""What a caller may ask of one generation; the keyword arguments of ``LLM.generate``, ``chat`` and ``stream``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from headstart.errors import InvalidParameterError
+from headstart.sampling.params import SamplingParams
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationOptions:
+    """Greedy unless asked otherwise.
+
+    Raises:
+        InvalidParameterError: a value is outside its range.
+    """
+
+    max_new_tokens: int | None = 256
+    """How many tokens to write at most; None goes on to the end of the context."""
+    min_new_tokens: int = 0
+    """Do not stop before so many tokens."""
+    temperature: float = 0.0
+    """0 takes the most likely token; above 0 samples, 1 being the model's own distribution."""
+    top_k: int | None = None
+    """Sample from the k most likely tokens."""
+    top_p: float = 1.0
+    """Sample from the smallest set of tokens whose probability reaches this."""
+    min_p: float = 0.0
+    """Leave out tokens less likely than this share of the most likely one."""
+    seed: int | Sequence[int] | None = None
+    """The same seed writes the same text; None draws a fresh one, which the result records. A list gives one per prompt."""
+    stop: str | Sequence[str] = ()
+    """Strings that end the text; the text is cut before them."""
+    stop_ids: Sequence[int] = ()
+    """Token ids that end the text besides the model's own end-of-text ids."""
+    ignore_eos: bool = False
+    """Go on past the model's own end-of-text ids."""
+    drafter: str | None = None
+    """"medusa" or "none" (plain decoding); None takes what the model was loaded with. It never changes the text."""
+    nodes: int | None = None
+    """How many tree nodes a pass may hold, the root included."""
+    threads: int | None = None
+    """CPU threads for this call."""
+    max_context: int | None = None
+    """A context length below the model's."""
+    max_rows: int | None = None
+    """How many prompts of this call may be decoded at once."""
+    cache_tokens: int | None = None
+    """How many cache positions the prompts of this call may hold at once."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_new_tokens", "nodes", "threads", "max_context", "max_rows", "cache_tokens"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InvalidParameterError(f"{name} is {value}; expected at least 1")
+        if self.min_new_tokens < 0:
+            raise InvalidParameterError(f"min_new_tokens is {self.min_new_tokens}; expected at least 0")
+        if any(not string for string in self.stop_strings):
+            raise InvalidParameterError("a stop string is empty; it would end every text at once. Leave it out")
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> "GenerationOptions":
+        """Raises InvalidParameterError for a name that is no option: nothing is silently ignored."""
+        known = [f.name for f in fields(cls)]
+        unknown = sorted(set(options) - set(known))
+        if unknown:
+            raise InvalidParameterError(f"unknown options {unknown}; expected some of {known}")
+        return cls(**options)
+
+    @property
+    def sampling(self) -> SamplingParams:
+        return SamplingParams(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p)
+
+    @property
+    def stop_strings(self) -> tuple[str, ...]:
+        return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)

@@ -1,0 +1,75 @@
+"""The sampling state of one request, and the one rule by which the base model's token is chosen.
+
+Shapes: R rows, V vocabulary.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from headstart.sampling.filters import survivors
+from headstart.sampling.noise import gumbel
+from headstart.sampling.params import SamplingParams
+
+Processor = Callable[[torch.Tensor, Sequence[int]], torch.Tensor]
+"""Takes ``logits_V`` and the ids generated before the token to choose; returns logits_V. It must not write in place."""
+
+
+@dataclass(kw_only=True)
+class RowSampling:
+    """What decides the next token of one row, the logits aside."""
+
+    params: SamplingParams
+    seed: int
+    prompt_length: int
+    generated: list[int] = field(default_factory=list)
+    """Every id emitted so far, the current root included."""
+    processors: list[Processor] = field(default_factory=list)
+
+    @property
+    def plain_argmax(self) -> bool:
+        """Whether the token is the argmax of the untouched logits, so that all nodes can be decided in one call."""
+        return self.params.greedy and not self.processors
+
+
+def choose(logits_RV: torch.Tensor, rows: Sequence[RowSampling], paths: Sequence[Sequence[int]]) -> list[int]:
+    """The base model's own token for each row: ``argmax_x(log p(x) + G(seed, position, x))``; at temperature 0 the argmax.
+
+    ``paths[r]`` holds the ids on the candidate path behind ``rows[r].generated``; the token to choose comes after them.
+    Ties go to the lowest id. The result for a row depends on that row's arguments alone.
+    """
+    if all(row.plain_argmax for row in rows):
+        return [int(token) for token in logits_RV.argmax(-1).tolist()]
+    if any(row.processors for row in rows):
+        processed = [_processed(logits_V, row, path) for logits_V, row, path in zip(logits_RV, rows, paths, strict=True)]
+        logits_RV = torch.stack(processed)
+    tokens = [0] * len(rows)
+    alike: dict[SamplingParams, list[int]] = {}
+    for r, row in enumerate(rows):
+        alike.setdefault(row.params, []).append(r)
+    for params, members in alike.items():
+        mine_RV = logits_RV if len(members) == len(rows) else logits_RV[members]
+        if params.greedy:
+            drawn = mine_RV.argmax(-1)
+        else:
+            seeds = torch.tensor([rows[r].seed for r in members], dtype=torch.int64)
+            positions = [rows[r].prompt_length + len(rows[r].generated) + len(paths[r]) for r in members]
+            drawn = _draw(mine_RV, params, seeds, torch.tensor(positions))
+        for r, token in zip(members, drawn.tolist(), strict=True):
+            tokens[r] = token
+    return tokens
+
+
+def _draw(logits_RV: torch.Tensor, params: SamplingParams, seeds_R: torch.Tensor, positions_R: torch.Tensor) -> torch.Tensor:
+    ids_RC, log_p_RC = survivors(logits_RV, params)
+    noise_RC = gumbel(seeds_R.to(ids_RC.device), positions_R.to(ids_RC.device), ids_RC)
+    best_R1 = (log_p_RC.double() + noise_RC).argmax(-1, keepdim=True)  # ids ascend, so that the first maximum is the lowest
+    return ids_RC.gather(1, best_R1)[:, 0]
+
+
+def _processed(logits_V: torch.Tensor, row: RowSampling, path: Sequence[int]) -> torch.Tensor:
+    before = [*row.generated, *path]
+    for processor in row.processors:
+        logits_V = processor(logits_V, before)
+    return logits_V

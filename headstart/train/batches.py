@@ -1,0 +1,125 @@
+"""From shards to batches of examples: a state, the root that followed it, and the tokens after that.
+
+Shapes: E examples, B examples of a batch, K heads, D hidden, A answer tokens of all shards.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from headstart.train.shards import Shard
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples ready for the heads."""
+
+    hidden_BD: torch.Tensor
+    roots_B: torch.Tensor
+    targets_BK: torch.Tensor
+    """Head k's token; -1 beyond the end of the answer."""
+
+
+@dataclass(frozen=True)
+class AnswerSpan:
+    """Where the examples of one answer lie."""
+
+    first: int
+    """Its first example."""
+    count: int
+    """Examples: answer tokens but the last."""
+    conversation: int
+    shard: int
+    greedy: bool
+
+
+class Examples:
+    """The examples of chosen conversations. Hidden states are read from the shards' files when they are gathered."""
+
+    def __init__(self, shards: Sequence[Shard], conversations: set[int]) -> None:
+        self._hidden = [shard.hidden_SD for shard in shards]
+        self.tokens_A = torch.cat([shard.tokens for shard in shards]).to(torch.int64)
+        self.spans: list[AnswerSpan] = []
+        shard_of, rows, at, left = [], [], [], []
+        total, token = 0, 0
+        for number, shard in enumerate(shards):
+            row = 0
+            for length, conversation, greedy in zip(shard.answer_lengths, shard.conversation_ids, shard.greedy, strict=True):
+                count = length - 1
+                if count > 0 and conversation in conversations:
+                    self.spans.append(AnswerSpan(total, count, conversation, number, greedy))
+                    shard_of.append(torch.full((count,), number))
+                    rows.append(torch.arange(row, row + count))
+                    at.append(torch.arange(token, token + count))
+                    left.append(torch.arange(count, 0, -1))
+                    total += count
+                token += length
+                row += max(0, count)
+        empty = [torch.zeros(0, dtype=torch.int64)]
+        self._shard_E, self._row_E = torch.cat(shard_of or empty), torch.cat(rows or empty)
+        self._token_E, self._left_E = torch.cat(at or empty), torch.cat(left or empty)
+
+    def __len__(self) -> int:
+        return len(self._token_E)
+
+    def gather(self, index_B: torch.Tensor, heads: int, device: torch.device) -> Batch:
+        """The examples at ``index_B``, in this order."""
+        shard_B, row_B = self._shard_E[index_B], self._row_E[index_B]
+        hidden_BD = torch.empty(len(index_B), self._hidden[0].shape[1], dtype=self._hidden[0].dtype)
+        for shard in shard_B.unique().tolist():
+            where = (shard_B == shard).nonzero().squeeze(-1)
+            hidden_BD[where] = self._hidden[shard][row_B[where]]
+        at_B = self._token_E[index_B]
+        return Batch(hidden_BD.to(device), self.tokens_A[at_B].to(device), self._targets(index_B, at_B, heads).to(device))
+
+    def answer(self, span: AnswerSpan) -> torch.Tensor:
+        """All tokens of an answer."""
+        first = int(self._token_E[span.first])
+        return self.tokens_A[first : first + 1 + span.count]
+
+    def targets(self, span: AnswerSpan) -> torch.Tensor:
+        """The tokens of an answer that heads have to guess: all but its first."""
+        return self.answer(span)[1:]
+
+    def _targets(self, index_B: torch.Tensor, at_B: torch.Tensor, heads: int) -> torch.Tensor:
+        ahead_K = torch.arange(1, heads + 1)
+        reach_BK = (at_B[:, None] + ahead_K).clamp(max=len(self.tokens_A) - 1)
+        return torch.where(ahead_K <= self._left_E[index_B][:, None], self.tokens_A[reach_BK], -1)
+
+    def describe(self, index_B: torch.Tensor) -> str:
+        """Shards and conversations of a batch, for messages to people."""
+        starts = torch.tensor([span.first for span in self.spans])
+        spans = (torch.searchsorted(starts, index_B, right=True) - 1).unique().tolist()
+        shards = sorted({self.spans[i].shard for i in spans})
+        conversations = sorted({self.spans[i].conversation for i in spans})
+        return f"shards {_listed(shards)}, conversations {_listed(conversations)}"
+
+
+class Order:
+    """Which examples each step trains on: a new permutation every epoch, from the seed and the epoch alone."""
+
+    def __init__(self, examples: int, batch: int, seed: int) -> None:
+        self.batch = min(batch, examples)
+        self.per_epoch = examples // self.batch
+        self._examples, self._seed = examples, seed
+        self._epoch, self._order_E = -1, torch.zeros(0, dtype=torch.int64)
+
+    def __getitem__(self, step: int) -> torch.Tensor:
+        """Indices of the examples of a step; the few that do not fill a batch are left out of that epoch."""
+        epoch, within = divmod(step, self.per_epoch)
+        if epoch != self._epoch:
+            generator = torch.Generator().manual_seed((self._seed * 1_000_003 + epoch) & 0x7FFFFFFFFFFFFFFF)
+            self._epoch, self._order_E = epoch, torch.randperm(self._examples, generator=generator)
+        return self._order_E[within * self.batch : (within + 1) * self.batch]
+
+
+def held_out(conversations: Sequence[int], share: float, least: int) -> set[int]:
+    """Conversations kept from training: every n-th, so that all kinds are among them, at least ``least``."""
+    wanted = max(least, round(share * len(conversations)))
+    step = max(1.0, len(conversations) / wanted)
+    return {conversations[int((i + 0.5) * step)] for i in range(min(wanted, len(conversations)))}
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:8])) + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")

@@ -1,0 +1,90 @@
+"""The model card: what was trained, on what, and what was measured."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from headstart.drafters.heads import MedusaHeads
+from headstart.train.evaluation import SIZES, TOPS, Evaluation
+from headstart.train.options import TrainOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a run was."""
+
+    base_model: str
+    answers: int
+    tokens: int
+    examples: int
+    steps: int
+    best_step: int
+    epochs: float
+    seconds: float
+
+
+def model_card(heads: MedusaHeads, facts: Facts, result: Evaluation, options: TrainOptions) -> str:
+    """Markdown with the hub's header. Every figure says what it was measured on."""
+    config = heads.config
+    vocab = f"{config.draft_vocab_size:,} frequent tokens" if config.draft_vocab_size else "the whole vocabulary"
+    blocks = f"{config.num_layers} {config.block} block(s) each"
+    head = f"{config.num_heads} heads, {blocks}, {config.projection} projection over {vocab}"
+    root = ", reading the root's embedding" if config.condition_on_root else ""
+    on_hub = "/" in facts.base_model and not facts.base_model.startswith(("/", "."))
+    return f"""---
+library_name: headstart
+tags: [medusa, speculative-decoding]
+{f"base_model: {facts.base_model}" if on_hub else "# the base model is not on the hub"}
+---
+
+# Medusa heads for {facts.base_model}
+
+Draft heads for Headstart. They guess the base model's next tokens and the base model checks the guesses, so its text is
+what it would have been without them.
+
+- {head}{root}; {heads.num_parameters:,} parameters
+- Training data: {_source(options)}. {facts.answers:,} answers trained on ({facts.examples:,} positions), out of
+  {facts.tokens:,} answer tokens
+- {facts.steps:,} steps of up to {options.batch:,} positions ({facts.epochs:.2f} epochs), AdamW, peak learning rate {options.lr:g},
+  seed {options.seed}. The heads are those of step {facts.best_step:,}, the best held-out evaluation
+- {facts.seconds / 60:.1f} minutes in the process that finished the run
+
+## Measured
+
+On {result.conversations:,} conversations that were held out of training ({result.answers:,} answers, {result.examples:,}
+positions). The draft vocabulary, chosen without them, covers {result.coverage:.1%} of their tokens.
+
+How often the right token is among a head's first guesses:
+
+| head | {" | ".join(f"top {top}" for top in TOPS)} |
+| --- |{" --- |" * len(TOPS)}
+{_rows([str(k + 1), *(f"{share:.1%}" for share in top_T)] for k, top_T in enumerate(result.top_KT))}
+
+Tokens per step by tree size, the root included. Predicted: the mean over all positions of greedy answers (of all answers
+where none is greedy), with a tree grown from the same positions. Simulated: greedy answers decoded step by step, each half
+of the conversations with a tree grown from the other half.
+
+| nodes | predicted | simulated | simulated steps |
+| --- | --- | --- | --- |
+{_rows(_worth(result, nodes) for nodes in SIZES)}
+
+These conversations are like those trained on. Other prompts can give fewer tokens per step; measure on your own.
+"""
+
+
+def _worth(result: Evaluation, nodes: int) -> list[str]:
+    if nodes not in result.simulated:
+        return [str(nodes), f"{result.predicted[nodes]:.2f}", "not measured", "0"]
+    return [str(nodes), f"{result.predicted[nodes]:.2f}", f"{result.simulated[nodes]:.2f}", f"{result.simulated_steps[nodes]:,}"]
+
+
+def _rows(rows: Iterable[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _source(options: TrainOptions) -> str:
+    if not options.data:
+        return "none was given; the base model wrote questions and answers itself (self-distillation)"
+    names = ", ".join(path.name for path in options.data)
+    if options.keep_answers:
+        return f"{names}, answers as given"
+    return f"prompts of {names}, answers written by the base model (self-distillation)"

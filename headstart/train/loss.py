@@ -1,0 +1,114 @@
+"""Cross-entropy of all heads over the draft vocabulary, and its gradient, in slices that fit the processor's caches.
+
+The logits of a batch would take gigabytes. The gradient of softmax and cross-entropy is known, so a slice of logits is made,
+turned into its own gradient in place and multiplied back at once: nothing of it is kept for a backward pass.
+
+Shapes: K heads, B examples, R rows of a slice, V projected vocabulary, D hidden.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from headstart.models.protocol import BaseModel
+
+DECAY = 0.8
+"""Head k's loss counts DECAY ** k."""
+_SLICE_LOGITS = 1 << 24  # 32 MB in bfloat16
+
+
+@dataclass(frozen=True)
+class OutputMatrix:
+    """The part of an LM head that the draft vocabulary needs, as a matrix: V x D, and V where there is a bias."""
+
+    weight_VD: torch.Tensor
+    bias_V: torch.Tensor | None
+
+    def part(self, index_S: torch.Tensor | None) -> "OutputMatrix":
+        """The rows at ``index_S``; None is all of them."""
+        if index_S is None:
+            return self
+        return OutputMatrix(self.weight_VD[index_S], None if self.bias_V is None else self.bias_V[index_S])
+
+
+def shared_matrix(model: BaseModel, draft_ids_V: torch.Tensor | None, dtype: torch.dtype) -> OutputMatrix:
+    """Read the LM head through the model's own projection, whatever it is made of (quantised, scaled, on any device).
+
+    A unit vector gives a column. Logits that small pass a soft-cap unchanged, and above it the order of tokens is the same.
+    """
+    facts = model.facts
+    project = model.projection(draft_ids_V)
+    with torch.inference_mode():
+        unit_DD = torch.eye(facts.hidden_size, dtype=facts.dtype, device=facts.device)
+        bias_V = project(torch.zeros_like(unit_DD[:2]))[0].float()
+        weight_VD = (project(unit_DD).float() - bias_V).T
+    has_bias = bool(bias_V.any())
+    # clones: what inference mode made cannot take part in a backward pass
+    return OutputMatrix(weight_VD.to(dtype).clone().contiguous(), bias_V.to(dtype).clone() if has_bias else None)
+
+
+@dataclass(frozen=True)
+class LossParts:
+    """What one batch gave."""
+
+    loss: float
+    """The weighted mean that is trained on."""
+    loss_K: list[float]
+    """Mean cross-entropy of each head in nats over labels inside the draft vocabulary; NaN without one."""
+    grad_KBD: torch.Tensor
+    """Gradient of ``loss`` by the heads' states."""
+    grad_KVD: torch.Tensor | None
+    """Gradient by each head's own projection; None where they share one."""
+
+
+def loss_and_gradient(
+    states_KBD: torch.Tensor,
+    labels_KB: torch.Tensor,
+    shared: OutputMatrix | None,
+    own_KVD: torch.Tensor | None,
+    log_weight_V: torch.Tensor | None = None,
+) -> LossParts:
+    """Cross-entropy per head, weighted by ``DECAY ** k``; labels below 0 are left out. ``log_weight_V`` is added to the logits.
+
+    Source: Medusa (Cai et al. 2024), section 2.2.1.
+    """
+    heads = len(states_KBD)
+    weight_K = [DECAY**k for k in range(heads)]
+    grad_KBD = torch.zeros_like(states_KBD)
+    grad_KVD = None if own_KVD is None else torch.zeros_like(own_KVD, dtype=torch.float32)
+    loss_K: list[float] = []
+    for k in range(heads):
+        matrix = shared if own_KVD is None else OutputMatrix(own_KVD[k], None)
+        assert matrix is not None, "heads without their own projection need the base model's"
+        valid = (labels_KB[k] >= 0).nonzero().squeeze(-1)
+        bias_V = _sum(matrix.bias_V, log_weight_V, states_KBD)
+        scale = weight_K[k] / sum(weight_K) / max(1, len(valid))
+        total = torch.zeros((), dtype=torch.float64, device=states_KBD.device)
+        for rows in valid.split(max(2, _SLICE_LOGITS // len(matrix.weight_VD))):
+            states_RD = states_KBD[k].index_select(0, rows)
+            nats, slope_RV = _softmax_slope(F.linear(states_RD, matrix.weight_VD, bias_V), labels_KB[k][rows])
+            total += nats
+            grad_KBD[k].index_copy_(0, rows, (slope_RV @ matrix.weight_VD) * scale)
+            if grad_KVD is not None:
+                grad_KVD[k].add_(slope_RV.T @ states_RD, alpha=scale)
+        loss_K.append(float(total) / len(valid) if len(valid) else float("nan"))
+    present = [w * nats for w, nats, labels_B in zip(weight_K, loss_K, labels_KB, strict=True) if bool((labels_B >= 0).any())]
+    return LossParts(sum(present) / sum(weight_K), loss_K, grad_KBD, grad_KVD)
+
+
+def _sum(bias_V: torch.Tensor | None, log_weight_V: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor | None:
+    if log_weight_V is None:
+        return bias_V
+    log_weight_V = log_weight_V.to(like.device, like.dtype)
+    return log_weight_V if bias_V is None else bias_V + log_weight_V
+
+
+def _softmax_slope(logits_RV: torch.Tensor, labels_R: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sum of -log p(label), and p minus one at the label: the gradient by the logits."""
+    p_RV = torch.softmax(logits_RV, -1)
+    at_R1 = labels_R[:, None]
+    p_R1 = p_RV.gather(1, at_R1)
+    # in bfloat16 p has 8 bits, an error of 0.4 % that averages out over the rows; the clamp is for p that rounds to 0
+    nats = -p_R1.double().clamp(min=1e-38).log().sum()
+    return nats, p_RV.scatter_(1, at_R1, p_R1 - 1)

@@ -1,0 +1,265 @@
+"""A training run from nothing to a heads directory: plan, data, training, evaluation, card.
+
+``OUTPUT/run`` holds what a resumed run needs: ``run.json`` (the plan), ``shards/``, ``checkpoint.safetensors``, ``log.jsonl``.
+"""
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from headstart.drafters.base_check import base_sample
+from headstart.drafters.heads import HeadsConfig, MedusaHeads
+from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.errors import DataError, TrainingError
+from headstart.models.protocol import BaseModel
+from headstart.text.tokenizer import Tokenizer
+from headstart.train.batches import Examples, held_out
+from headstart.train.card import Facts, model_card
+from headstart.train.checkpoint import Standing, load_checkpoint, save_checkpoint
+from headstart.train.draft_vocab import frequent_ids
+from headstart.train.evaluation import Evaluation, evaluate
+from headstart.train.generation import Source, fill
+from headstart.train.log import Log
+from headstart.train.loop import Trainer
+from headstart.train.loss import shared_matrix
+from headstart.train.options import DEFAULT_TOKENS, TrainOptions
+from headstart.train.plan import SHARD_SIZE, Plan, check_same_run, plan_for_time, read_plan
+from headstart.train.plot import plot_losses
+from headstart.train.progress import Reporter
+from headstart.train.shards import Shard
+from headstart.train.sources import open_source, source_metadata
+from headstart.train.speed import training_rate
+from headstart.trees.search import grow
+from headstart.trees.shape import Path as TreePath
+
+HELD_OUT_SHARE, HELD_OUT_LEAST = 0.05, 8
+TREE_NODES, DEFAULT_NODES = 64, 8
+_EVALUATIONS_AN_EPOCH = 2
+_CHECKPOINT_SECONDS = 120.0
+_RATE_SHARE = 0.03  # of the minutes, for measuring how fast answers are written
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a run came to."""
+
+    directory: Path
+    evaluation: Evaluation
+    tokens: int
+    steps: int
+    seconds: float
+
+
+def train(
+    model: BaseModel,
+    tokenizer: Tokenizer,
+    output: Path,
+    *,
+    options: TrainOptions,
+    checkpoint_seconds: float = _CHECKPOINT_SECONDS,
+) -> TrainResult:
+    """Train Medusa heads for ``model`` and write a heads directory to ``output`` (Medusa-1: the base model stays as it is).
+
+    Raises:
+        DataError: given data are malformed, or there are too few of them.
+        TrainingError: there is a run already, there is none to resume, the disk is full, or a loss is not finite.
+        ChatTemplateError: the tokenizer has no chat template and no data were given.
+    """
+    begun = time.perf_counter()
+    reporter = Reporter(quiet=options.quiet)
+    run = output / "run"
+    source = open_source(model, tokenizer, options)
+    plan = _plan(model, source, run, options, reporter)
+    shards = _data(model, source, plan, run, options, reporter)
+    trainer, kept = _trainer(model, shards, plan, options)
+    log = Log(run / "log.jsonl")
+    standing = _train(trainer, kept, run, log, options, reporter, checkpoint_seconds)
+    trainer.heads.load_state_dict(standing.best)
+    result, counts, total = evaluate(trainer, kept)
+    seconds = time.perf_counter() - begun
+    facts = Facts(
+        base_model=model.facts.name,
+        answers=len(trainer.examples.spans),
+        tokens=sum(len(shard.tokens) for shard in shards),
+        examples=len(trainer.examples),
+        steps=trainer.step,
+        best_step=standing.best_step,
+        epochs=trainer.step / trainer.order.per_epoch,
+        seconds=seconds,
+    )
+    card = model_card(trainer.heads, facts, result, options)
+    _save(model, trainer.heads, output, counts, total, result, card)
+    if not plot_losses(log.entries(), output / "loss.png"):
+        reporter.say("no loss plot: matplotlib is missing (pip install 'headstart[train]')")
+    reporter.say(f"heads are in {output}: {_line(result)}")
+    return TrainResult(output, result, facts.tokens, trainer.step, seconds)
+
+
+def _plan(model: BaseModel, source: Source, run: Path, options: TrainOptions, reporter: Reporter) -> Plan:
+    path = run / "run.json"
+    if options.resume:
+        plan = read_plan(path)
+        check_same_run(plan, model.facts.name, options.identity, run)
+        return plan
+    if path.exists():
+        raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
+    run.mkdir(parents=True, exist_ok=True)
+    if options.minutes is None:
+        everything = options.tokens or (DEFAULT_TOKENS if source.total is None else 1 << 62)
+        longest = max(1, everything // options.max_new_tokens)
+        plan = Plan(model.facts.name, options.identity, max(16, min(SHARD_SIZE, longest)), everything, None, options.epochs)
+    else:
+        seconds = options.minutes * 60
+        reporter.say("measuring how fast this machine writes and trains")
+        plan = plan_for_time(
+            model=model.facts.name,
+            options=options.identity,
+            seconds=seconds,
+            tokens_per_second=source.rate(min(30.0, max(2.0, seconds * _RATE_SHARE))),
+            steps_per_second=training_rate(model, _config(model, options), options.batch),
+            batch=options.batch,
+            epochs=options.epochs,
+        )
+        reporter.say(f"plan for {options.minutes:g} minutes: {plan.tokens:,} answer tokens, {plan.steps:,} steps")
+    plan.save(path)
+    return plan
+
+
+def _data(
+    model: BaseModel, source: Source, plan: Plan, run: Path, options: TrainOptions, reporter: Reporter
+) -> list[Shard]:
+    total = plan.tokens if source.total is None or options.tokens or options.minutes else 0
+    with reporter.bar("answer tokens", total) as bar:
+        shown = 0
+
+        def on_tokens(count: int) -> None:
+            nonlocal shown
+            shown += count
+            bar.advance(count)
+
+        def on_shard(tokens: int) -> None:
+            nonlocal shown
+            bar.advance(tokens - shown)  # a shard that was there already has shown nothing yet
+            shown = 0
+
+        shards = fill(
+            run / "shards",
+            source,
+            tokens=plan.tokens,
+            shard_size=plan.shard_size,
+            metadata=source_metadata(model, options),
+            on_tokens=on_tokens,
+            on_shard=on_shard,
+        )
+    return shards
+
+
+def _trainer(model: BaseModel, shards: list[Shard], plan: Plan, options: TrainOptions) -> tuple[Trainer, Examples]:
+    """The trainer, and the examples that are kept from it."""
+    conversations = sorted({number for shard in shards for number in shard.conversation_ids})
+    if len(conversations) < 2 * HELD_OUT_LEAST:
+        raise DataError(
+            f"{len(conversations)} conversations with an answer are too few: {HELD_OUT_LEAST} are held out for evaluation, and as"
+            " many have to be left. Give more data or more minutes"
+        )
+    aside = held_out(conversations, HELD_OUT_SHARE, HELD_OUT_LEAST)
+    examples, kept = Examples(shards, set(conversations) - aside), Examples(shards, aside)
+    if not len(examples) or not len(kept):
+        raise DataError("all answers are a single token long; there is nothing for heads to guess. Give other data")
+    config = _config(model, options)
+    frequent = frequent_ids(
+        [examples.answer(span) for span in examples.spans],
+        [shard.prompt_tokens for shard in shards],
+        model.facts.vocab_size,
+        config.projected_vocab,
+    )
+    draft_ids, place = frequent.sort()
+    by_frequency = place.argsort()  # places among the ascending ids, the most frequent first
+    torch.manual_seed(options.seed)
+    heads = MedusaHeads(config, None if config.draft_vocab_size is None else draft_ids)
+    if config.projection == "own":
+        heads.copy_lm_head(shared_matrix(model, heads.draft_ids_V, torch.float32).weight_VD.cpu())
+    trainer = Trainer(
+        model, heads, examples, by_frequency_V=by_frequency, plan=plan, batch=options.batch, peak_rate=options.lr, seed=options.seed
+    )
+    return trainer, kept
+
+
+def _config(model: BaseModel, options: TrainOptions) -> HeadsConfig:
+    facts = model.facts
+    smaller = 0 < options.draft_vocab_size < facts.vocab_size
+    return HeadsConfig(
+        hidden_size=facts.hidden_size,
+        vocab_size=facts.vocab_size,
+        num_heads=options.num_heads,
+        num_layers=options.num_layers,
+        block=options.block,
+        projection=options.projection,
+        draft_vocab_size=options.draft_vocab_size if smaller else None,
+        condition_on_root=options.condition_on_root,
+        condition_size=options.condition_size,
+        base_model=facts.name,
+    )
+
+
+def _train(
+    trainer: Trainer,
+    kept: Examples,
+    run: Path,
+    log: Log,
+    options: TrainOptions,
+    reporter: Reporter,
+    checkpoint_seconds: float,
+) -> Standing:
+    """Train to the end or until evaluations stop to gain; evaluations happen at fixed steps, checkpoints at any time."""
+    path = run / "checkpoint.safetensors"
+    standing = load_checkpoint(path, trainer)
+    log.rewind(trainer.step)
+    every = max(1, trainer.order.per_epoch // _EVALUATIONS_AN_EPOCH)
+    saved = time.perf_counter()
+    with reporter.bar("steps", trainer.steps, done=trainer.step) as bar:
+        while trainer.step < trainer.steps and standing.without_gain < options.patience:
+            report = trainer.train_step()
+            log.write("step", step=report.step, loss=report.loss, loss_K=report.loss_K, rate=report.rate, norm=report.grad_norm)
+            bar.advance(1, f"loss {report.loss:.3f}")
+            due = trainer.step % every == 0 or trainer.step == trainer.steps
+            if due:
+                result, _, _ = evaluate(trainer, kept)
+                standing.consider(trainer, result.score)
+                log.write("evaluation", step=report.step, score=result.score, **result.to_dict())
+                reporter.say(f"step {trainer.step:,}: loss {report.loss:.3f}, held out {_line(result)}")
+            if due or time.perf_counter() - saved > checkpoint_seconds:
+                save_checkpoint(path, trainer, standing)
+                saved = time.perf_counter()
+    return standing
+
+
+def _save(
+    model: BaseModel,
+    heads: MedusaHeads,
+    output: Path,
+    counts: Counter[TreePath],
+    total: int,
+    result: Evaluation,
+    card: str,
+) -> None:
+    tree = grow(counts, TREE_NODES)
+    HeadsDirectory(
+        heads.cpu(),
+        tree,
+        nodes=min(DEFAULT_NODES, len(tree)),
+        base_check=base_sample(model),
+        counts=dict(counts.most_common(512)),
+        total=total,
+        predicted=result.to_dict(),
+        card=card,
+    ).save_pretrained(output)
+
+
+def _line(result: Evaluation) -> str:
+    first = ", ".join(f"{top_T[0]:.1%}" for top_T in result.top_KT)
+    worth = ", ".join(f"{result.predicted[nodes]:.2f} at {nodes} nodes" for nodes in (8, 16))
+    return f"top-1 {first}; predicted tokens per step {worth} (n = {result.examples:,})"

@@ -1,0 +1,102 @@
+"""Recorded answers on disk: ids, and the hidden state that predicted each of them, in shards of fixed composition.
+
+Shapes: T ids of an answer, S states of a shard, D hidden.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError, safe_open
+
+from headstart.errors import DataError
+from headstart.train.atomic_file import write_atomically
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer of the base model and what it knew while writing it."""
+
+    prompt_ids: Sequence[int]
+    ids: Sequence[int]
+    """The id that ended it included."""
+    hidden_TD: torch.Tensor
+    """State i predicted ``ids[i]``. One row less than ids: nothing follows the last id."""
+    greedy: bool
+    """Whether each id is the argmax, so that decoding can be simulated exactly."""
+    kind: str
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One shard as it lies on disk. Hidden states stay there until they are read (memory-mapped)."""
+
+    path: Path
+    metadata: dict[str, str]
+    conversation_ids: list[int]
+    """Per answer, the conversation that it belongs to; numbered over the whole run."""
+    prompt_lengths: list[int]
+    answer_lengths: list[int]
+    greedy: list[bool]
+    kinds: list[str]
+    prompt_tokens: torch.Tensor
+    tokens: torch.Tensor
+    """int32, all answers one after another."""
+    hidden_SD: torch.Tensor
+
+
+def shard_path(directory: Path, number: int) -> Path:
+    return directory / f"shard-{number:05d}.safetensors"
+
+
+def write_shard(path: Path, first: int, conversations: Sequence[Sequence[Answer]], metadata: Mapping[str, str]) -> int:
+    """Write the answers of conversations ``first``, ``first + 1``, ... whole or not at all; returns the number of ids.
+
+    Raises:
+        TrainingError: the disk is full; nothing is left behind.
+    """
+    answers = [(first + i, answer) for i, group in enumerate(conversations) for answer in group if answer.ids]
+    kinds = sorted({answer.kind for _, answer in answers})
+    hidden = [answer.hidden_TD for _, answer in answers if len(answer.hidden_TD)]
+    tensors = {
+        "conversations": torch.tensor([number for number, _ in answers], dtype=torch.int32),
+        "prompt_lengths": torch.tensor([len(answer.prompt_ids) for _, answer in answers], dtype=torch.int32),
+        "answer_lengths": torch.tensor([len(answer.ids) for _, answer in answers], dtype=torch.int32),
+        "greedy": torch.tensor([answer.greedy for _, answer in answers], dtype=torch.uint8),
+        "kinds": torch.tensor([kinds.index(answer.kind) for _, answer in answers], dtype=torch.int32),
+        "prompt_tokens": torch.tensor([i for _, answer in answers for i in answer.prompt_ids], dtype=torch.int32),
+        "tokens": torch.tensor([i for _, answer in answers for i in answer.ids], dtype=torch.int32),
+        "hidden": torch.cat(hidden) if hidden else torch.zeros(0, 1),
+    }
+    for _, answer in answers:
+        assert len(answer.hidden_TD) == len(answer.ids) - 1, "one state for each id but the last"
+    write_atomically(path, safetensors.torch.save(tensors, {**metadata, "kinds": "\n".join(kinds), "first": str(first)}))
+    return len(tensors["tokens"])
+
+
+def read_shard(path: Path) -> Shard:
+    """Open a shard.
+
+    Raises:
+        DataError: the file is missing or damaged.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is not a dict)
+        return Shard(
+            path=path,
+            metadata=metadata,
+            conversation_ids=tensors["conversations"].tolist(),
+            prompt_lengths=tensors["prompt_lengths"].tolist(),
+            answer_lengths=tensors["answer_lengths"].tolist(),
+            greedy=[bool(flag) for flag in tensors["greedy"].tolist()],
+            kinds=[metadata["kinds"].split("\n")[i] for i in tensors["kinds"].tolist()],
+            prompt_tokens=tensors["prompt_tokens"],
+            tokens=tensors["tokens"],
+            hidden_SD=tensors["hidden"],
+        )
+    except (OSError, SafetensorError, KeyError) as error:
+        raise DataError(f"training shard {path} cannot be read: {error}. Delete it and use --resume: it is made anew") from error

@@ -1,0 +1,24 @@
+"""The number format and the place when nobody says."""
+
+import pytest
+import torch
+
+from headstart.models import dtype as dtype_module
+from headstart.models.dtype import has_bfloat16, resolve_device, resolve_dtype
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(("fast", "expected"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_auto_follows_the_processor(fast: bool, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dtype_module, "_cpu_has_bfloat16", lambda: fast)
+    assert has_bfloat16(CPU) is fast
+    assert resolve_dtype("auto", CPU) == expected
+
+
+def test_names() -> None:
+    assert (
+        resolve_dtype("float32", CPU) == resolve_dtype("torch.float32", CPU) == resolve_dtype(torch.float32, CPU) == torch.float32
+    )
+    assert resolve_device("cpu") == resolve_device(CPU) == CPU
+    assert resolve_device("auto").type in ("cpu", "cuda", "mps")
