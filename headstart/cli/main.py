@@ -33,7 +33,7 @@ def build_app() -> App:
         version=__version__,
         help_format="plaintext",
         result_action="return_value",
-        default_parameter=Parameter(negative=()),
+        default_parameter=Parameter(negative_bool=(), negative_iterable=()),
     )
     for name, (module, line) in COMMANDS.items():
         app.command(f"{module}:run", name=name, help=line)

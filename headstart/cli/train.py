@@ -1,25 +1,28 @@
 """``headstart train``: heads for a model, from given conversations or from none."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 import headstart
 from headstart.cli.report import to_json
-from headstart.errors import ChatTemplateError
-from headstart.train.run import TrainOptions, train
+from headstart.errors import TrainingError
+from headstart.train.options import TrainOptions
+
+if TYPE_CHECKING:
+    from headstart.train.run import TrainResult
 
 
 def run(
-    model: str = "bundled",
+    model: str,
     /,
     *,
     output: Path,
     dtype: Literal["auto", "bfloat16", "float16", "float32", "float64"] = "auto",
     device: str = "auto",
     json: bool = False,
-    options: Annotated[TrainOptions, Parameter(name="*")] = TrainOptions(),
+    options: Annotated[TrainOptions, Parameter(name="*", negative_bool="--no-")] = TrainOptions(),
 ) -> int:
     """Train heads that guess a model's next tokens; the model itself stays as it is.
 
@@ -28,7 +31,7 @@ def run(
     model
         A hub id, a directory, a GGUF file, or "bundled".
     output
-        Where the heads go; what a run keeps until it is finished lies there too.
+        Where the heads go; what a run keeps until it is finished lies there too, in run/.
     dtype
         Precision of the model; "auto" is bfloat16 where the processor has it, else float32.
     device
@@ -36,13 +39,15 @@ def run(
     json
         Print one JSON object with what was measured.
     """
+    from headstart.train.run import train  # torch comes with it, and asking for help has to be quick
+
     llm = headstart.load(model, heads=None, drafter="none", dtype=dtype, device=device, max_rows=options.max_rows)
     if llm.tokenizer is None:
-        raise ChatTemplateError(f"{model} came without a tokenizer, and training writes texts; put one beside the model")
+        raise TrainingError(f"{model} came without a tokenizer, and training reads and writes texts; put one beside the model")
     result = train(llm.model, llm.tokenizer, output, options=options)
-    print(to_json(_record(result)) if json else f"heads written to {output}; look at them with: headstart inspect {output}")
+    print(to_json(_record(result)) if json else f"Heads are in {output}. What they hold: headstart inspect {output}")
     return 0
 
 
-def _record(result: Any) -> Any:
-    return {name: str(value) if isinstance(value, Path) else value for name, value in vars(result).items()}
+def _record(result: "TrainResult") -> dict[str, Any]:
+    return {**vars(result), "directory": str(result.directory), "evaluation": result.evaluation.to_dict()}

@@ -89,6 +89,11 @@ def test_byte_tokens_wait_for_the_end_of_their_run(sentencepiece_tokenizer: Toke
     assert (detokenizer.feed([newline, 3 + 0xFF]), detokenizer.pending) == ("\ufffd\ufffd", "")
 
 
+def test_a_space_is_stripped_from_a_run_that_starts_the_text(sentencepiece_tokenizer: Tokenizer) -> None:
+    detokenizer = Detokenizer(sentencepiece_tokenizer)
+    assert (detokenizer.feed([3 + ord(" "), 3 + ord("\n")]), detokenizer.pending, detokenizer.finish()) == ("", "\n", "\n")
+
+
 def test_an_unfinished_character_is_told_at_the_end(byte_level_tokenizer: Tokenizer) -> None:
     ids = [byte_level_tokenizer.hf.convert_tokens_to_ids(c) for c in _alphabet("é")[:1]]
     detokenizer = Detokenizer(byte_level_tokenizer)

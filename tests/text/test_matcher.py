@@ -121,6 +121,12 @@ def test_min_tokens_makes_a_stop_string_text(byte_level_tokenizer: Tokenizer) ->
     assert (stops.feed([_id(byte_level_tokenizer, c) for c in "a.b.c"]), stops.text) == (4, "a.b")
 
 
+def test_a_broken_run_is_searched_from_its_beginning(sentencepiece_tokenizer: Tokenizer) -> None:
+    """The byte FF turns the two newlines before it into U+FFFD as well, and the first of the three is where the text ends."""
+    stops = StopStrings(Detokenizer(sentencepiece_tokenizer), ["\ufffd"])
+    assert (stops.feed([3 + 0x0A, 3 + 0x0A, 3 + 0xFF]), stops.text) == (3, "")
+
+
 def test_no_strings_pass_everything_on(byte_level_tokenizer: Tokenizer) -> None:
     stops = StopStrings(Detokenizer(byte_level_tokenizer), [])
     assert stops.feed([_id(byte_level_tokenizer, c) for c in "ab"]) is None

@@ -17,7 +17,7 @@ from headstart.trees.candidate import CandidateTree
 
 @pytest.fixture
 def recipe(model: TransformersModel, tokenizer: Tokenizer) -> Recipe:
-    return recipe_for(model, tokenizer, seed=7, max_new_tokens=12)
+    return recipe_for(model, tokenizer, seed=7, max_new_tokens=30)
 
 
 def self_written(model: TransformersModel, recipe: Recipe) -> SelfWritten:
@@ -51,7 +51,7 @@ def test_greedy_answers_are_greedy_and_end_at_the_stop_id_or_the_limit(
     assert {answer.greedy for answer in answers} == {True, False}
     for answer in answers:
         stops = [i for i, token in enumerate(answer.ids) if token in recipe.stop_ids]
-        assert stops == ([len(answer.ids) - 1] if len(answer.ids) < 12 or answer.ids[-1] in recipe.stop_ids else [])
+        assert stops == ([len(answer.ids) - 1] if len(answer.ids) < 30 or answer.ids[-1] in recipe.stop_ids else [])
         if answer.greedy:
             logits = llama(torch.tensor([[*answer.prompt_ids, *answer.ids]])).logits[0]
             first = len(answer.prompt_ids) - 1
@@ -111,8 +111,8 @@ class Dying(TransformersModel):
         return super().verify(tree)
 
 
-def filled(directory: Path, model: TransformersModel, tokenizer: Tokenizer, tokens: int = 300) -> Sequence[Shard]:
-    recipe = recipe_for(model, tokenizer, seed=7, max_new_tokens=12)
+def filled(directory: Path, model: TransformersModel, tokenizer: Tokenizer, tokens: int = 600) -> Sequence[Shard]:
+    recipe = recipe_for(model, tokenizer, seed=7, max_new_tokens=30)
     return fill(directory, self_written(model, recipe), tokens=tokens, shard_size=8, metadata={"seed": "7"})
 
 
