@@ -22,7 +22,7 @@ def run(
     dtype: Literal["auto", "bfloat16", "float16", "float32", "float64"] = "auto",
     device: str = "auto",
     json: bool = False,
-    options: Annotated[TrainOptions, Parameter(name="*", negative_bool="--no-")] = TrainOptions(),
+    options: Annotated[TrainOptions, Parameter(name="*", negative_bool="no-")] = TrainOptions(),
 ) -> int:
     """Train heads that guess a model's next tokens; the model itself stays as it is.
 

@@ -7,11 +7,13 @@ Shapes: B rows, K heads, R ranks, N tree nodes, V projected vocabulary, D hidden
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 
 from headstart.drafters.heads import MedusaHeads
+from headstart.drafters.packed_heads import PackedHeads
 from headstart.drafters.protocol import Budget, DrafterFacts
 from headstart.errors import TreeError
 from headstart.models.protocol import BaseModel
@@ -43,15 +45,18 @@ class MedusaDrafter:
         self.facts = DrafterFacts(name="medusa", depth=config.num_heads, hidden="last")
         self.heads = heads.to(device=model.facts.device, dtype=model.facts.dtype).eval().requires_grad_(False)
         self.tree = tree
+        self._device = model.facts.device
         self._embed = model.embed
-        self._shared = model.projection(heads.draft_ids_V) if config.projection == "shared" else None
+        shared = model.projection(heads.draft_ids_V) if config.projection == "shared" else None
+        self._logits: Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor]
+        self._logits = PackedHeads(heads, shared) if PackedHeads.worthwhile(heads) else partial(heads, shared=shared)
         self._hidden: dict[int, torch.Tensor] = {}
 
     def start(self, row: int, ids: Sequence[int], hidden_TD: torch.Tensor) -> None:
         self._hidden[row] = hidden_TD[-1]
 
     def propose(self, rows: Sequence[int], sampling: Sequence[RowSampling], budgets: Sequence[Budget]) -> CandidateTree:
-        roots_B = torch.tensor([row.generated[-1] for row in sampling], device=self.heads.block_weight.device)
+        roots_B = torch.tensor([row.generated[-1] for row in sampling], device=self._device)
         shapes = [self.tree.limited(nodes=budget.nodes, depth=budget.depth) for budget in budgets]
         if all(len(shape) == 1 for shape in shapes):
             return CandidateTree.roots_only(roots_B)
@@ -79,7 +84,7 @@ class MedusaDrafter:
     ) -> torch.Tensor:
         """Each head's best guesses in order, as ids of the whole vocabulary."""
         root_BD = self._embed(roots_B) if self.heads.config.condition_on_root else None
-        logits_KBV = self.heads(hidden_BD, root_BD, self._shared)
+        logits_KBV = self._logits(hidden_BD, root_BD)
         if not all(row.params.greedy for row in sampling):
             logits_KBV = self._with_noise(logits_KBV, sampling)
         best_KBR = logits_KBV.topk(ranks, sorted=True).indices
