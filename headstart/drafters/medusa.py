@@ -79,9 +79,7 @@ class MedusaDrafter:
     def stop(self, row: int) -> None:
         self._hidden.pop(row, None)
 
-    def _guesses(
-        self, hidden_BD: torch.Tensor, roots_B: torch.Tensor, sampling: Sequence[RowSampling], ranks: int
-    ) -> torch.Tensor:
+    def _guesses(self, hidden_BD: torch.Tensor, roots_B: torch.Tensor, sampling: Sequence[RowSampling], ranks: int) -> torch.Tensor:
         """Each head's best guesses in order, as ids of the whole vocabulary."""
         root_BD = self._embed(roots_B) if self.heads.config.condition_on_root else None
         logits_KBV = self._logits(hidden_BD, root_BD)

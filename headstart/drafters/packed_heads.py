@@ -51,4 +51,4 @@ class PackedHeads:
             states_K = [x + moved for x, moved in zip(states_K, moved_K, strict=True)] if self._residual else moved_K
         if self._shared is None:
             return torch.stack([own(x_BD) for own, x_BD in zip(self._own_K, states_K, strict=True)])
-        return self._shared(torch.cat(states_K)).unflatten(0, (self._heads, -1))
+        return self._shared(torch.cat(states_K)).view(self._heads, len(hidden_BD), -1)

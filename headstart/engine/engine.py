@@ -6,8 +6,9 @@ one pass over a chunk of those). Not thread-safe: one caller at a time.
 Shapes: B rows, N tree nodes, T positions of a chunk, V vocabulary, D hidden.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from typing import TypeVar
 
 import torch
 
@@ -25,6 +26,8 @@ from headstart.request import Request
 from headstart.sampling.processors import MinNewTokens
 from headstart.sampling.row import RowSampling, choose
 from headstart.trees.candidate import CandidateTree
+
+_T = TypeVar("_T")
 
 PREFILL_TOKENS = 1024
 """Positions of prompt in one pass: enough to be bound by arithmetic, few enough that running rows hardly wait."""
@@ -122,7 +125,9 @@ class Engine:
         """Logits of the last prompt position alone, the token chosen there, and what that makes of the row."""
         last_BD = torch.stack([hidden_BTD[rows.index(row), counts[rows.index(row)] - 1] for row in done])
         logits_BV = self.model.lm_head(last_BD)
-        outcomes = _each_alone(lambda few: choose(logits_BV[few], [done[i].sampling for i in few], [()] * len(few)), len(done))
+        outcomes = _each_alone(
+            lambda few: choose(logits_BV[list(few)], [done[i].sampling for i in few], [()] * len(few)), len(done)
+        )
         return [
             self._failed(row, root) if isinstance(root, Exception) else self._emit(row, (root,))
             for row, root in zip(done, outcomes, strict=True)
@@ -131,9 +136,8 @@ class Engine:
     def _decode(self, decoding: Sequence[Row]) -> list[Event]:
         """Propose, verify, accept, commit."""
         clock = Clock()
-        rows: list[Row | None] = [None] * (max(row.slot_row for row in decoding) + 1)
-        for row in decoding:
-            rows[row.slot_row] = row
+        by_slot = {row.slot_row: row for row in decoding}
+        rows = [by_slot.get(slot) for slot in range(max(by_slot) + 1)]
         tree = self._propose(rows)
         clock.lap("draft")
         hidden_BND = self.model.verify(tree)
@@ -190,7 +194,7 @@ class Engine:
 
         try:
             return list(walk(tree, logits_BNV, sampling))
-        except Exception:  # a row's own processor failed: find which, and let the others go on
+        except Exception:  # noqa: BLE001  (a row's own processor failed: find which, and let the others go on)
             return _each_alone(lambda few: [some(few)[b] for b in few], len(rows))
 
     def _emit(
@@ -199,7 +203,7 @@ class Engine:
         """Crop a block, then either commit it and go on, or finish the row, which commits nothing."""
         try:
             cut = crop(block, len(row.sampling.generated), row.limit, row.request)
-        except Exception as error:  # the request's own matcher failed
+        except Exception as error:  # noqa: BLE001  (the request's own matcher failed)
             return self._failed(row, error)
         row.sampling.generated += cut.token_ids
         row.stats.emitted_tokens += len(cut.token_ids)
@@ -256,15 +260,15 @@ def _count_depths(row: Row, accepted: int) -> None:
         counts[depth] += 1
 
 
-def _each_alone(decide, rows: int):  # type: ignore[no-untyped-def]
+def _each_alone(decide: Callable[[Sequence[int]], Sequence[_T]], rows: int) -> list[_T | Exception]:
     """``decide`` for all rows at once; if that fails, for each alone, an exception standing for the row that raised it."""
     try:
-        return decide(list(range(rows)))
-    except Exception:
-        outcomes = []
+        return list(decide(range(rows)))
+    except Exception:  # noqa: BLE001  (processors are anybody's code)
+        outcomes: list[_T | Exception] = []
         for b in range(rows):
             try:
                 outcomes += decide([b])
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  (it is handed to the row's owner)
                 outcomes.append(error)
         return outcomes

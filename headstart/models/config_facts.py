@@ -26,7 +26,9 @@ def refuse_unsupported(model: PreTrainedModel) -> None:
     if model.config.is_encoder_decoder:
         raise UnsupportedModelError(f"{name} is an encoder-decoder; Headstart decodes causal language models")
     if not model.can_generate():
-        raise UnsupportedModelError(f"{name} does not generate text; load the model with its language-model head (AutoModelForCausalLM)")
+        raise UnsupportedModelError(
+            f"{name} does not generate text; load the model with its language-model head (AutoModelForCausalLM)"
+        )
 
 
 def context_length(config: Any, max_context: int | None) -> int:
@@ -36,7 +38,11 @@ def context_length(config: Any, max_context: int | None) -> int:
     they are held to the original length, where the frequencies are fixed.
     """
     length = next(
-        (int(value) for name in ("max_position_embeddings", "n_positions", "max_seq_len") if (value := getattr(config, name, None))),
+        (
+            int(value)
+            for name in ("max_position_embeddings", "n_positions", "max_seq_len")
+            if (value := getattr(config, name, None))
+        ),
         1 << 20,
     )
     for kind, original in _stretched(config):

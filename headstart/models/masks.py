@@ -54,5 +54,7 @@ def pass_masks(
                 visible_BNS = visible_BNS & (own_BN1 // reach.chunk == position_BS[:, None, :] // reach.chunk)
         # the lowest finite number, not -inf: a block of slots that is masked as a whole must not turn into NaN
         hidden_BNS = ~visible_BNS
-        masks[kind] = torch.zeros(hidden_BNS.shape, dtype=dtype, device=device).masked_fill_(hidden_BNS, torch.finfo(dtype).min)[:, None]
+        masks[kind] = torch.zeros(hidden_BNS.shape, dtype=dtype, device=device).masked_fill_(hidden_BNS, torch.finfo(dtype).min)[
+            :, None
+        ]
     return masks

@@ -8,6 +8,7 @@ Shapes: B rows, N nodes, H query heads, J key/value heads, G query heads per key
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -28,7 +29,7 @@ def covers(model: PreTrainedModel) -> bool:
     """Whether this model is a plain Llama on one device, in a floating-point format."""
     if type(model) is not LlamaForCausalLM or getattr(model, "hf_device_map", None):
         return False
-    config = model.config
+    config: Any = model.config
     parameters = list(model.parameters())
     return (
         config.rope_parameters.get("rope_type", "default") == "default"
@@ -64,11 +65,11 @@ class NativeModel:
         cache_tokens: int,
         max_context: int | None = None,
     ) -> None:
-        config = model.config
+        config: Any = model.config
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
         self._size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         self._eps = config.rms_norm_eps
-        base = model.model
+        base: Any = model.model
         self._embedding_VD = base.embed_tokens.weight.detach()
         self._head_VD = model.lm_head.weight.detach()
         self._lm_head = PackedLinear(self._head_VD)
@@ -118,9 +119,7 @@ class NativeModel:
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
         return F.embedding(ids, self._embedding_VD)
 
-    def _forward(
-        self, ids_BN: torch.Tensor, depth_BN: torch.Tensor, ancestors_BNN: torch.Tensor, first_row: int
-    ) -> torch.Tensor:
+    def _forward(self, ids_BN: torch.Tensor, depth_BN: torch.Tensor, ancestors_BNN: torch.Tensor, first_row: int) -> torch.Tensor:
         rows, nodes = ids_BN.shape
         lengths = self.cache.lengths[first_row : first_row + rows]
         self.cache.reserve(self.cache.rows, max(lengths) + nodes)
@@ -186,7 +185,7 @@ class _Attention:
         return keys[:, :, : self._live], values[:, :, : self._live]
 
 
-def _layer(layer: torch.nn.Module) -> _Layer:
+def _layer(layer: Any) -> _Layer:
     attention, mlp = layer.self_attn, layer.mlp
     return _Layer(
         attention_norm=layer.input_layernorm.weight.detach(),

@@ -71,6 +71,7 @@ class SlotCache:
         Raises:
             CapacityError: beyond ``max_rows`` or ``max_tokens``.
         """
+        rows, slots = max(rows, self.rows, 1), max(slots, max(self.lengths, default=0))
         if rows <= self._rows and slots <= self._slots:
             return
         if not self.fits(rows, slots):
@@ -82,7 +83,7 @@ class SlotCache:
         new_slots = slots if slots <= self._slots else max(slots, 2 * self._slots, 64)
         new_rows, new_slots = max(new_rows, self._rows), max(new_slots, self._slots)
         if new_rows * new_slots > self.max_tokens:  # doubling is a wish, the limit is not
-            new_rows, new_slots = max(rows, self.rows), max(slots, max(self.lengths, default=0))
+            new_rows, new_slots = rows, self.max_tokens // rows
         for group in self._groups:
             group.keys_LRHSD = _moved(group.keys_LRHSD, new_rows, new_slots, self.lengths)
             group.values_LRHSD = _moved(group.values_LRHSD, new_rows, new_slots, self.lengths)

@@ -46,14 +46,12 @@ class TransformersModel:
     ) -> None:
         refuse_unsupported(model)
         self._model = model.eval()
-        self._base = model.base_model
-        self._config = self._base.config
         self._lm_head = model.get_output_embeddings()
         embeddings = model.get_input_embeddings()
-        if self._lm_head is None or embeddings is None or self._base is model:
-            raise UnsupportedModelError(
-                f"{type(model).__name__} has no LM head on a base model; load it with AutoModelForCausalLM"
-            )
+        if self._lm_head is None or embeddings is None or model.base_model is model:
+            raise UnsupportedModelError(f"{type(model).__name__} has no LM head on a base model; load it with AutoModelForCausalLM")
+        self._base: Any = model.base_model
+        self._config: Any = self._base.config
         self._embeddings = embeddings
         self._scale, self._softcap = logit_scale(model.config)
         self._reaches = layer_reaches(self._config)
@@ -110,9 +108,7 @@ class TransformersModel:
         embedded: torch.Tensor = self._embeddings(ids)
         return embedded
 
-    def _forward(
-        self, ids_BN: torch.Tensor, depth_BN: torch.Tensor, ancestors_BNN: torch.Tensor, first_row: int
-    ) -> torch.Tensor:
+    def _forward(self, ids_BN: torch.Tensor, depth_BN: torch.Tensor, ancestors_BNN: torch.Tensor, first_row: int) -> torch.Tensor:
         rows, nodes = ids_BN.shape
         lengths = self.cache.lengths[first_row : first_row + rows]
         self.cache.reserve(self.cache.rows, max(lengths) + nodes)
@@ -150,7 +146,9 @@ class TransformersModel:
         """What each layer keeps, found by running two tokens."""
         device = self._facts.device
         ids, depth = torch.zeros((1, 2), dtype=torch.int64, device=device), torch.arange(2, device=device)[None]
-        masks = pass_masks([0], depth, torch.ones(1, 2, 2, dtype=torch.bool, device=device).tril(), self._reaches, self._facts.dtype)
+        masks = pass_masks(
+            [0], depth, torch.ones(1, 2, 2, dtype=torch.bool, device=device).tril(), self._reaches, self._facts.dtype
+        )
         for self._attention in (attention.NAME, None):
             probe = ShapeProbe()
             try:

@@ -13,6 +13,8 @@ from headstart.sampling.params import SamplingParams
 _FIRST_LOOK = 1024
 # Logits of bfloat16 models tie often; so many more are looked at to see all that tie with the last one kept.
 _TIES = 64
+# Colder than this overflows float32; the draw is the most likely token long before.
+_COLDEST = 1e-20
 
 
 def survivors(logits_RV: torch.Tensor, params: SamplingParams) -> tuple[torch.Tensor, torch.Tensor]:
@@ -22,7 +24,7 @@ def survivors(logits_RV: torch.Tensor, params: SamplingParams) -> tuple[torch.Te
     ``params.temperature`` must be above 0. Returns ``ids_RC`` (int64, ascending) and ``log_p_RC`` (float32, normalised;
     -inf for a candidate that was dropped). A row's result does not depend on the other rows.
     """
-    scaled_RV = logits_RV.float() / params.temperature
+    scaled_RV = logits_RV.float() / max(params.temperature, _COLDEST)
     if params.top_k is None and params.top_p == 1.0 and params.min_p == 0.0:
         ids_RV = torch.arange(scaled_RV.shape[1], device=scaled_RV.device).expand(scaled_RV.shape)
         return ids_RV, torch.log_softmax(scaled_RV, -1)
@@ -32,7 +34,7 @@ def survivors(logits_RV: torch.Tensor, params: SamplingParams) -> tuple[torch.Te
         p_RC = torch.softmax(scaled_RC, -1)
     else:
         ids_RC, scaled_RC = _stable_top(scaled_RV, min(_FIRST_LOOK, vocab) if params.top_p < 1.0 else vocab)
-        p_RC = torch.exp(scaled_RC - scaled_RV.logsumexp(-1, keepdim=True))
+        p_RC = _shares(scaled_RV, ids_RC)
         enough_R = p_RC.sum(-1) >= params.top_p
         if params.top_p < 1.0 and not bool(enough_R.all()) and scaled_RC.shape[1] < vocab:
             return _looking_further(logits_RV, scaled_RV, enough_R, params)
@@ -51,9 +53,14 @@ def _looking_further(
         log_p_RC[enough_R] = log_p_RC[enough_R].scatter(1, few_ids, few_log_p)
     short_RV = scaled_RV[~enough_R]
     ids, scaled = _stable_top(short_RV, vocab)
-    p = torch.exp(scaled - short_RV.logsumexp(-1, keepdim=True))
-    log_p_RC[~enough_R] = _cut(ids, scaled, p, params)[1]
+    log_p_RC[~enough_R] = _cut(ids, scaled, _shares(short_RV, ids), params)[1]
     return ids_RC, log_p_RC
+
+
+def _shares(scaled_RV: torch.Tensor, ids_RC: torch.Tensor) -> torch.Tensor:
+    """The candidates' probabilities among all tokens."""
+    # not by logsumexp: it sums a row that stands alone in parts, one a thread, so that neighbours would change its bits
+    return torch.log_softmax(scaled_RV, -1).gather(1, ids_RC).exp()
 
 
 def _cut(

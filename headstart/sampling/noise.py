@@ -57,7 +57,7 @@ def fold(seed: int, index: int) -> int:
     """A seed for request (or choice) ``index`` of a list; index 0 keeps the seed, so that a list of one equals the one."""
     if index == 0:
         return _signed(seed)
-    mixed = _mix(_mix(torch.tensor([_signed(seed)]) + _GAMMA) + index * _POSITION)
+    mixed = _mix(_mix(torch.tensor([_signed(seed)]) + _GAMMA) + _signed(index * _POSITION))
     return int(mixed.item()) & 0x7FFFFFFFFFFFFFFF
 
 

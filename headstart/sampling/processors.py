@@ -15,5 +15,6 @@ class MinNewTokens:
     def __call__(self, logits_V: torch.Tensor, generated: Sequence[int]) -> torch.Tensor:
         if len(generated) >= self.min_new_tokens:
             return logits_V
-        ids = torch.tensor(self.ids, dtype=torch.int64, device=logits_V.device)
+        known = [token for token in self.ids if 0 <= token < logits_V.shape[-1]]  # others cannot be drawn anyway
+        ids = torch.tensor(known, dtype=torch.int64, device=logits_V.device)
         return logits_V.index_fill(-1, ids, -torch.inf)

@@ -18,9 +18,7 @@ class MarkedText:
     """From the first id of an answer to the one after its last; the id that ends the turn belongs to it."""
 
 
-def chat_texts(
-    tokenizer: Tokenizer, messages: Sequence[dict[str, str]], stop_ids: frozenset[int], origin: str
-) -> list[MarkedText]:
+def chat_texts(tokenizer: Tokenizer, messages: Sequence[dict[str, str]], stop_ids: frozenset[int], origin: str) -> list[MarkedText]:
     """The conversation as one text with all its answers; or, where the template shows an earlier answer differently once the
     conversation goes on, a text for each answer.
 

@@ -128,9 +128,7 @@ def _plan(model: BaseModel, source: Source, run: Path, options: TrainOptions, re
     return plan
 
 
-def _data(
-    model: BaseModel, source: Source, plan: Plan, run: Path, options: TrainOptions, reporter: Reporter
-) -> list[Shard]:
+def _data(model: BaseModel, source: Source, plan: Plan, run: Path, options: TrainOptions, reporter: Reporter) -> list[Shard]:
     total = plan.tokens if source.total is None or options.tokens or options.minutes else 0
     with reporter.bar("answer tokens", total) as bar:
         shown = 0

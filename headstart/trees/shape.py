@@ -106,11 +106,7 @@ class TreeShape:
 def _limited(shape: TreeShape, nodes: int | None, depth: int | None, width: int | None) -> TreeShape:
     if nodes is not None and nodes < 1:
         raise TreeError(f"a tree of {nodes} nodes was asked for; expected at least 1, the root")
-    paths = [
-        path
-        for path in shape.paths
-        if (depth is None or len(path) <= depth) and (width is None or max(path) < width)
-    ]
+    paths = [path for path in shape.paths if (depth is None or len(path) <= depth) and (width is None or max(path) < width)]
     return TreeShape(paths if nodes is None else paths[: nodes - 1])
 
 
@@ -128,7 +124,9 @@ def _validated(paths: Iterable[Sequence[int]]) -> tuple[Path, ...]:
         raise TreeError(f"tree path {list(twice)} is listed more than once; list each node once")
     for path in given:
         if len(path) > 1 and path[:-1] not in known:
-            raise TreeError(f"tree path {list(path)} has no parent {list(path[:-1])}; list every node of the tree, not only the leaves")
+            raise TreeError(
+                f"tree path {list(path)} has no parent {list(path[:-1])}; list every node of the tree, not only the leaves"
+            )
     placed: set[Path] = {()}
     ordered: list[Path] = []
     for path in given:  # a parent that comes later is pulled forward to its first child

@@ -44,7 +44,12 @@ def test_a_last_user_turn_is_left_out(tokenizer_of: TokenizerOf) -> None:
 def test_a_template_that_shortens_earlier_answers_gives_a_text_for_each(tokenizer_of: TokenizerOf) -> None:
     """The first answer is shown whole only while it is the last, so the two answers need two passes."""
     tokenizer = tokenizer_of("forgetful")
-    talk = [TALK[0], {"role": "assistant", "content": "hmm</think>Hello."}, TALK[2], {"role": "assistant", "content": "so</think>Bye"}]
+    talk = [
+        TALK[0],
+        {"role": "assistant", "content": "hmm</think>Hello."},
+        TALK[2],
+        {"role": "assistant", "content": "so</think>Bye"},
+    ]
     texts = chat_texts(tokenizer, talk, stop_ids(tokenizer), "f:1")
     marked = [[tokenizer.decode(t.ids[start:end], skip_special_tokens=False) for start, end in t.spans] for t in texts]
     assert marked in (

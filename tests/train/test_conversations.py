@@ -39,7 +39,7 @@ def test_a_line_separator_inside_a_string_is_no_new_line(tmp_path: Path) -> None
         ('{"text": "a"', "not JSON"),
         ("[1]", "a JSON list"),
         ('{"question": "a"}', r"keys \['question'\]"),
-        ('{"text": ""}', "text is \"\"; expected a string"),
+        ('{"text": ""}', 'text is ""; expected a string'),
         ('{"prompt": 3}', "prompt is 3"),
         ('{"prompt": "a", "response": ""}', "response is"),
         ('{"messages": []}', r"messages is \[\]"),

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import LlamaForCausalLM
 
 from headstart.errors import DataError
@@ -68,8 +69,8 @@ def test_the_same_question_gets_another_sample_each_time(model: TransformersMode
 
 
 def test_answers_do_not_depend_on_how_many_rows_run(model: TransformersModel, recipe: Recipe) -> None:
-    wide = self_written(model, recipe).conversations(0, 9, lambda tokens: None)
-    narrow = SelfWritten(recording_pool(model, max_rows=2), recipe).conversations(0, 9, lambda tokens: None)
+    wide = self_written(model, recipe).conversations(0, 5, lambda tokens: None)
+    narrow = SelfWritten(recording_pool(model, max_rows=2), recipe).conversations(0, 5, lambda tokens: None)
     assert [[list(a.ids) for a in group] for group in wide] == [[list(a.ids) for a in group] for group in narrow]
 
 
@@ -111,12 +112,12 @@ class Dying(TransformersModel):
         return super().verify(tree)
 
 
-def filled(directory: Path, model: TransformersModel, tokenizer: Tokenizer, tokens: int = 600) -> Sequence[Shard]:
+def filled(directory: Path, model: TransformersModel, tokenizer: Tokenizer, tokens: int = 400) -> Sequence[Shard]:
     recipe = recipe_for(model, tokenizer, seed=7, max_new_tokens=30)
     return fill(directory, self_written(model, recipe), tokens=tokens, shard_size=8, metadata={"seed": "7"})
 
 
-@pytest.mark.parametrize("passes", [1, 30, 60])
+@pytest.mark.parametrize("passes", [1, 60])
 def test_a_killed_run_goes_on_with_the_very_same_shards(
     llama: LlamaForCausalLM, model: TransformersModel, tokenizer: Tokenizer, tmp_path: Path, passes: int
 ) -> None:
@@ -128,7 +129,10 @@ def test_a_killed_run_goes_on_with_the_very_same_shards(
     filled(tmp_path / "killed", TransformersModel(llama, name="tiny", max_rows=8, cache_tokens=8 * 1024), tokenizer)
     files = [sorted((tmp_path / name).iterdir()) for name in ("whole", "killed")]
     assert len(files[0]) > 1
-    assert [(f.name, f.read_bytes()) for f in files[0]] == [(f.name, f.read_bytes()) for f in files[1]]
+    assert [f.name for f in files[0]] == [f.name for f in files[1]]
+    for one, other in zip(*([load_file(path) for path in paths] for paths in files), strict=True):
+        assert one.keys() == other.keys()
+        assert all(torch.equal(one[name], other[name]) for name in one)  # bit for bit
 
 
 def test_shards_of_another_run_are_refused(model: TransformersModel, tokenizer: Tokenizer, tmp_path: Path) -> None:
