@@ -13,7 +13,6 @@ from typing import TypeVar
 import torch
 
 from headstart.acceptance.walk import Accepted, walk
-from headstart.completion import FinishReason
 from headstart.drafters.protocol import Drafter
 from headstart.engine.clock import Clock
 from headstart.engine.event import Event
@@ -28,6 +27,8 @@ from headstart.sampling.row import RowSampling, choose
 from headstart.trees.candidate import CandidateTree
 
 _T = TypeVar("_T")
+
+Outcome = TypeVar("Outcome")
 
 PREFILL_TOKENS = 1024
 """Positions of prompt in one pass: enough to be bound by arithmetic, few enough that running rows hardly wait."""
@@ -103,31 +104,37 @@ class Engine:
         for b, (row, n) in enumerate(zip(rows, counts, strict=True)):
             ids_BT[b, :n] = torch.tensor(row.request.prompt_ids[row.prefilled : row.prefilled + n])
         hidden_BTD = self.model.prefill(ids_BT.to(self.model.facts.device), rows[0].slot_row, counts)
-        done: list[Row] = []
-        for row, n, hidden_TD in zip(rows, counts, hidden_BTD, strict=True):
-            drafter = self.drafters[row.request.drafter]
-            if drafter.facts.hidden == "all":
-                drafter.start(row.number, row.request.prompt_ids[row.prefilled : row.prefilled + n], hidden_TD[:n])
+        done: list[int] = []
+        failed: list[tuple[Row, Exception]] = []
+        for b, (row, n) in enumerate(zip(rows, counts, strict=True)):
+            try:
+                self._start_drafting(row, n, hidden_BTD[b])
+            except Exception as error:  # the drafter failed on this prompt
+                failed.append((row, error))
             row.prefilled += n
-            if row.prefilled == len(row.request.prompt_ids):
-                done.append(row)
-                if drafter.facts.hidden != "all":
-                    drafter.start(row.number, row.request.prompt_ids, hidden_TD[n - 1 : n])
-        events = self._first_roots(done, rows, counts, hidden_BTD) if done else []
+            if row.prefilled == len(row.request.prompt_ids) and (not failed or failed[-1][0] is not row):
+                done.append(b)
+        last_BD = hidden_BTD[done, [counts[b] - 1 for b in done]]
+        events = self._first_roots([rows[b] for b in done], last_BD) if done else []
+        events += [self._failed(row, error) for row, error in failed]
         clock.lap("prefill")
         for row in rows:
             clock.charge(row.stats)
         return events
 
-    def _first_roots(
-        self, done: Sequence[Row], rows: Sequence[Row], counts: Sequence[int], hidden_BTD: torch.Tensor
-    ) -> list[Event]:
+    def _start_drafting(self, row: Row, n: int, hidden_TD: torch.Tensor) -> None:
+        """Show the drafter what it wants of the prompt's next ``n`` positions."""
+        drafter, ids = self.drafters[row.request.drafter], row.request.prompt_ids
+        end = row.prefilled + n
+        if drafter.facts.hidden == "all":
+            drafter.start(row.number, ids[row.prefilled : end], hidden_TD[:n])
+        elif end == len(ids):
+            drafter.start(row.number, ids, hidden_TD[n - 1 : n])
+
+    def _first_roots(self, done: Sequence[Row], last_BD: torch.Tensor) -> list[Event]:
         """Logits of the last prompt position alone, the token chosen there, and what that makes of the row."""
-        last_BD = torch.stack([hidden_BTD[rows.index(row), counts[rows.index(row)] - 1] for row in done])
         logits_BV = self.model.lm_head(last_BD)
-        outcomes = _each_alone(
-            lambda few: choose(logits_BV[list(few)], [done[i].sampling for i in few], [()] * len(few)), len(done)
-        )
+        outcomes = _each_alone(lambda few: choose(logits_BV[list(few)], [done[i].sampling for i in few], [()] * len(few)), len(done))
         return [
             self._failed(row, root) if isinstance(root, Exception) else self._emit(row, (root,))
             for row, root in zip(done, outcomes, strict=True)
@@ -138,25 +145,25 @@ class Engine:
         clock = Clock()
         by_slot = {row.slot_row: row for row in decoding}
         rows = [by_slot.get(slot) for slot in range(max(by_slot) + 1)]
-        tree = self._propose(rows)
+        tree, outcomes = self._propose(rows)
         clock.lap("draft")
-        hidden_BND = self.model.verify(tree)
-        logits_BNV = self._logits(tree, hidden_BND)
-        clock.lap("verify")
-        accepted = self._accept(tree, logits_BNV, rows)
-        clock.lap("accept")
+        if len(outcomes) < len(decoding):
+            hidden_BND = self.model.verify(tree)
+            logits_BNV = self._logits(tree, hidden_BND)
+            clock.lap("verify")
+            outcomes |= self._accept(tree, logits_BNV, [None if b in outcomes else row for b, row in enumerate(rows)])
+            clock.lap("accept")
         events = []
         proposed_B = ((tree.tokens_BN >= 0).sum(-1) - 1).tolist()
         # from the last cache row down: a row that finishes hands its place to the last one
-        for b in reversed(range(len(rows))):
-            row, outcome = rows[b], accepted[b]
-            if row is None or outcome is None:
-                continue
-            row.stats.steps += 1
-            row.stats.proposed_tokens += proposed_B[b]
+        for row in sorted(decoding, key=lambda row: row.slot_row, reverse=True):
+            b = row.slot_row
+            outcome = outcomes[b]
             if isinstance(outcome, Exception):
                 events.append(self._failed(row, outcome))
                 continue
+            row.stats.steps += 1
+            row.stats.proposed_tokens += proposed_B[b]
             _count_depths(row, len(outcome.path) - 1)
             events.append(self._emit(row, outcome.tokens, outcome, hidden_BND[b]))
         clock.lap("commit")
@@ -165,14 +172,24 @@ class Engine:
             clock.charge(row.stats)
         return events[::-1]
 
-    def _propose(self, rows: Sequence[Row | None]) -> CandidateTree:
-        """Each drafter proposes for its own rows; the trees are joined with padding."""
-        parts = []
+    def _propose(self, rows: Sequence[Row | None]) -> tuple[CandidateTree, dict[int, Exception | Accepted]]:
+        """Each drafter proposes for its own rows; the trees are joined with padding. Also what went wrong, by cache row."""
+        parts: list[tuple[list[int], CandidateTree]] = []
+        failed: dict[int, Exception | Accepted] = {}
         for name in sorted({row.request.drafter for row in rows if row is not None}):
             mine = [row for row in rows if row is not None and row.request.drafter == name]
-            tree = self.drafters[name].propose([r.number for r in mine], [r.sampling for r in mine], [r.budget for r in mine])
-            parts.append(([row.slot_row for row in mine], tree))
-        return CandidateTree.assembled(len(rows), parts, self.model.facts.device)
+            try:
+                parts.append(([row.slot_row for row in mine], self._tree(name, mine)))
+            except Exception:  # find which row it is, and let the others go on
+                for row in mine:
+                    try:
+                        parts.append(([row.slot_row], self._tree(name, [row])))
+                    except Exception as error:
+                        failed[row.slot_row] = error
+        return CandidateTree.assembled(len(rows), parts, self.model.facts.device), failed
+
+    def _tree(self, drafter: str, rows: Sequence[Row]) -> CandidateTree:
+        return self.drafters[drafter].propose([r.number for r in rows], [r.sampling for r in rows], [r.budget for r in rows])
 
     def _logits(self, tree: CandidateTree, hidden_BND: torch.Tensor) -> torch.Tensor:
         """Logits of the nodes that are no padding; the others' are zero and never read."""
@@ -186,16 +203,16 @@ class Engine:
 
     def _accept(
         self, tree: CandidateTree, logits_BNV: torch.Tensor, rows: Sequence[Row | None]
-    ) -> list[Accepted | Exception | None]:
-        sampling = [None if row is None else row.sampling for row in rows]
+    ) -> dict[int, Exception | Accepted]:
+        """The outcome of each row, by cache row."""
+        numbers = [b for b, row in enumerate(rows) if row is not None]
 
-        def some(few: Sequence[int]) -> Sequence[Accepted | None]:
-            return walk(tree, logits_BNV, [s if b in few else None for b, s in enumerate(sampling)])
+        def some(few: Sequence[int]) -> list[Accepted]:
+            asked = {numbers[i] for i in few}
+            walked = walk(tree, logits_BNV, [row.sampling if row is not None and b in asked else None for b, row in enumerate(rows)])
+            return [accepted for accepted in walked if accepted is not None]
 
-        try:
-            return list(walk(tree, logits_BNV, sampling))
-        except Exception:  # noqa: BLE001  (a row's own processor failed: find which, and let the others go on)
-            return _each_alone(lambda few: [some(few)[b] for b in few], len(rows))
+        return dict(zip(numbers, _each_alone(some, len(numbers)), strict=True))
 
     def _emit(
         self, row: Row, block: Sequence[int], accepted: Accepted | None = None, hidden_ND: torch.Tensor | None = None
@@ -213,13 +230,15 @@ class Engine:
             self.model.cache.commit(row.slot_row, accepted.path)
             path = list(accepted.path)
             hidden_MD = hidden_ND[: len(path)] if path == list(range(len(path))) else hidden_ND[path]
-            self.drafters[row.request.drafter].commit(row.number, accepted.tokens, hidden_MD)
+            try:
+                self.drafters[row.request.drafter].commit(row.number, accepted.tokens, hidden_MD)
+            except Exception as error:  # the ids are right all the same
+                return self._failed(row, error, cut.token_ids)
         return Event(row.number, cut.token_ids, cut.finish_reason, cut.ended_by, row.stats)
 
-    def _failed(self, row: Row, error: Exception) -> Event:
+    def _failed(self, row: Row, error: Exception, token_ids: Sequence[int] = ()) -> Event:
         self._forget(row)
-        reason: FinishReason = "error"
-        return Event(row.number, (), reason, None, row.stats, error)
+        return Event(row.number, token_ids, "error", None, row.stats, error)
 
     def _forget(self, row: Row) -> None:
         self.scheduler.remove(row)
@@ -260,15 +279,15 @@ def _count_depths(row: Row, accepted: int) -> None:
         counts[depth] += 1
 
 
-def _each_alone(decide: Callable[[Sequence[int]], Sequence[_T]], rows: int) -> list[_T | Exception]:
+def _each_alone(decide: Callable[[Sequence[int]], Sequence[Outcome]], rows: int) -> list[Outcome | Exception]:
     """``decide`` for all rows at once; if that fails, for each alone, an exception standing for the row that raised it."""
     try:
         return list(decide(range(rows)))
-    except Exception:  # noqa: BLE001  (processors are anybody's code)
-        outcomes: list[_T | Exception] = []
+    except Exception:
+        outcomes: list[Outcome | Exception] = []
         for b in range(rows):
             try:
                 outcomes += decide([b])
-            except Exception as error:  # noqa: BLE001  (it is handed to the row's owner)
+            except Exception as error:
                 outcomes.append(error)
         return outcomes

@@ -51,7 +51,8 @@ class TransformersModel:
         if self._lm_head is None or embeddings is None or model.base_model is model:
             raise UnsupportedModelError(f"{type(model).__name__} has no LM head on a base model; load it with AutoModelForCausalLM")
         self._base: Any = model.base_model
-        self._config: Any = self._base.config
+        config: Any = self._base.config
+        self._config = config
         self._embeddings = embeddings
         self._scale, self._softcap = logit_scale(model.config)
         self._reaches = layer_reaches(self._config)
@@ -62,7 +63,7 @@ class TransformersModel:
         self._facts = ModelFacts(
             name=name or str(getattr(model, "name_or_path", "")) or type(model).__name__,
             vocab_size=int(getattr(self._lm_head, "out_features", 0) or self._lm_head.weight.shape[0]),
-            hidden_size=int(self._config.hidden_size),
+            hidden_size=int(config.hidden_size),
             context_length=context_length(self._config, max_context),
             eos_ids=eos_ids(model, extra_eos_ids),
             dtype=weight.dtype if weight.dtype.is_floating_point else model.dtype,

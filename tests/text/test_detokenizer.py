@@ -29,14 +29,14 @@ def pieces_of(tokenizer: Tokenizer, ids: list[int], cuts: list[int]) -> list[str
     return pieces
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(numbers=st.lists(st.integers(0, 1 << 16), max_size=70), cuts=CUTS)
 def test_pieces_add_up_to_the_whole(any_tokenizer: Tokenizer, numbers: list[int], cuts: list[int]) -> None:
     ids = ids_of(any_tokenizer, numbers)
     assert "".join(pieces_of(any_tokenizer, ids, cuts)) == any_tokenizer.decode(ids)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     runs=st.lists(st.tuples(st.text(alphabet="aé€👍 \n\ufffd", max_size=6), st.lists(st.integers(0, 300), max_size=3)), max_size=8),
     cuts=CUTS,
@@ -53,7 +53,7 @@ def test_runs_of_byte_tokens(sentencepiece_tokenizer: Tokenizer, runs: list[tupl
 
 
 @pytest.mark.bundled
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(numbers=st.lists(st.one_of(st.integers(0, 49151), st.integers(0, 300)), max_size=70), cuts=CUTS)
 def test_bundled_pieces_add_up_to_the_whole(bundled_tokenizer: Tokenizer, numbers: list[int], cuts: list[int]) -> None:
     assert "".join(pieces_of(bundled_tokenizer, numbers, cuts)) == bundled_tokenizer.decode(numbers)

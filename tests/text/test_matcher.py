@@ -60,7 +60,7 @@ def check(tokenizer: Tokenizer, ids: list[int], strings: list[str], min_tokens: 
 CUTS = st.lists(st.integers(1, 6), min_size=1, max_size=6)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data(), numbers=st.lists(st.integers(0, 400), max_size=40), min_tokens=st.integers(0, 12), cuts=CUTS)
 def test_equals_a_search_of_the_whole_text(
     byte_level_tokenizer: Tokenizer, data: st.DataObject, numbers: list[int], min_tokens: int, cuts: list[int]
@@ -70,7 +70,7 @@ def test_equals_a_search_of_the_whole_text(
     check(byte_level_tokenizer, ids, _strings(data, byte_level_tokenizer.decode(ids)), min_tokens, cuts)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data(), text=st.text(alphabet="ab \n€", max_size=25), min_tokens=st.integers(0, 12), cuts=CUTS)
 def test_equals_a_search_with_byte_tokens(
     sentencepiece_tokenizer: Tokenizer, data: st.DataObject, text: str, min_tokens: int, cuts: list[int]
@@ -80,7 +80,7 @@ def test_equals_a_search_with_byte_tokens(
     check(sentencepiece_tokenizer, ids, _strings(data, sentencepiece_tokenizer.decode(ids)), min_tokens, cuts)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     text=st.text(alphabet="ab", max_size=30),
     strings=st.lists(st.text(alphabet="ab", min_size=1, max_size=6), min_size=1, max_size=4),

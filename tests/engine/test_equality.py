@@ -1,0 +1,157 @@
+"""The matrix: model x drafter x tree x batch x parameters, all equal to plain decoding, token for token."""
+
+import random
+from functools import lru_cache
+from typing import Any
+
+import pytest
+
+from headstart.drafters.medusa import MedusaDrafter
+from headstart.drafters.plain import PlainDrafter
+from headstart.drafters.protocol import Drafter
+from headstart.engine.engine import Engine
+from headstart.models.protocol import BaseModel
+from headstart.request import Request
+from headstart.sampling.params import SamplingParams
+from headstart.trees.shape import TreeShape
+from tests.decoding import ScriptedDrafter, decode, texts
+from tests.tiny_models import VOCAB, adapter, generated, native, noise_heads, tiny
+
+NEW = 20
+_random = random.Random(11)
+PROMPTS = [[_random.randrange(3, VOCAB) for _ in range(length)] for length in (2, 17, 1, 8, 30)]
+MODELS = ["native", "adapter", "windows"]
+TREES = {
+    "chain": TreeShape.chain(3),
+    "wide": TreeShape.full([12]),
+    "full": TreeShape.full([4, 3, 2]),
+    # the published format: leaves of different depth, in no particular order
+    "published": TreeShape([[0], [0, 0], [1], [0, 1], [2], [0, 0, 0], [1, 0], [0, 2], [3], [0, 0, 1], [1, 0, 0], [4]]),
+}
+PARAMS = {
+    "greedy": SamplingParams(),
+    "temperature 1": SamplingParams(temperature=1.0),
+    "hot": SamplingParams(temperature=2.5),
+    "top-k": SamplingParams(temperature=1.0, top_k=5),
+    "top-p": SamplingParams(temperature=1.3, top_p=0.8),
+    "min-p": SamplingParams(temperature=1.5, min_p=0.05),
+    "all": SamplingParams(temperature=0.8, top_k=20, top_p=0.9, min_p=0.02),
+}
+HEADS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "own projection": {"projection": "own", "condition_on_root": False},
+    "draft vocabulary": {"draft_vocab_size": 20},
+    "two layers": {"num_layers": 2, "block": "mlp"},
+}
+
+
+def base(model: str) -> BaseModel:
+    if model == "native":
+        return native(tiny("llama"))
+    return adapter(tiny("llama" if model == "adapter" else "gemma2"))
+
+
+def requests(drafter: str, params: str, **options: Any) -> list[Request]:
+    return [
+        Request(prompt_ids=prompt, drafter=drafter, params=PARAMS[params], max_new_tokens=NEW, seed=100 + i, **options)
+        for i, prompt in enumerate(PROMPTS)
+    ]
+
+
+@lru_cache(maxsize=None)
+def plain(model: str, params: str) -> tuple[list[int], ...]:
+    return tuple(texts(Engine(base(model), {"none": PlainDrafter()}), requests("none", params)))
+
+
+def scripted(model: str, params: str, tree: TreeShape, accuracy: float) -> ScriptedDrafter:
+    known = {tuple(prompt): text for prompt, text in zip(PROMPTS, plain(model, params), strict=True)}
+    return ScriptedDrafter(known, tree, accuracy=accuracy, vocab=VOCAB)
+
+
+def engine(model: BaseModel, drafter: Drafter, tree: TreeShape) -> Engine:
+    return Engine(model, {"none": PlainDrafter(), "guesses": drafter}, nodes=len(tree))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_plain_greedy_is_generate(model: str) -> None:
+    pretrained = tiny("gemma2" if model == "windows" else "llama")
+    assert list(plain(model, "greedy")) == [generated(pretrained, prompt, NEW) for prompt in PROMPTS]
+
+
+def test_the_two_implementations_draw_the_same() -> None:
+    for params in PARAMS:
+        assert plain("native", params) == plain("adapter", params), params
+
+
+@pytest.mark.parametrize("params", PARAMS)
+@pytest.mark.parametrize("tree", TREES)
+@pytest.mark.parametrize("model", ["native", "windows"])
+def test_guesses_right_half_of_the_time(model: str, tree: str, params: str) -> None:
+    shape = TREES[tree]
+    decoder = engine(base(model), scripted(model, params, shape, 0.5), shape)
+    outcomes = decode(decoder, requests("guesses", params))
+    assert [outcome.ids for outcome in outcomes] == list(plain(model, params))
+    assert sum(outcome.stats.accepted_tokens for outcome in outcomes) > 10  # the guesses were not all in vain
+    assert sum(outcome.stats.steps for outcome in outcomes) < 5 * (NEW - 1)
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 1.0])
+@pytest.mark.parametrize("params", ["greedy", "temperature 1"])
+@pytest.mark.parametrize("model", MODELS)
+def test_guesses_always_or_never_right(model: str, params: str, accuracy: float) -> None:
+    shape = TREES["full"]
+    outcomes = decode(engine(base(model), scripted(model, params, shape, accuracy), shape), requests("guesses", params))
+    assert [outcome.ids for outcome in outcomes] == list(plain(model, params))
+    # 19 tokens after the first: a step each, or four a step
+    assert {outcome.stats.steps for outcome in outcomes} == ({5} if accuracy else {19})
+
+
+@pytest.mark.parametrize("params", ["greedy", "all"])
+@pytest.mark.parametrize("heads", HEADS)
+@pytest.mark.parametrize("model", ["native", "windows"])
+def test_heads_of_noise(model: str, heads: str, params: str) -> None:
+    for shape in (TREES["full"], TREES["published"]):
+        base_model = base(model)
+        drafter = MedusaDrafter(noise_heads(base_model, **HEADS[heads]), shape, base_model)
+        assert texts(engine(base_model, drafter, shape), requests("guesses", params)) == list(plain(model, params))
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 5, 12, 1000])
+@pytest.mark.parametrize("params", ["greedy", "temperature 1"])
+def test_budgets(params: str, nodes: int) -> None:
+    shape = TREES["published"]
+    decoder = engine(base("native"), scripted("native", params, shape, 0.7), shape)
+    assert texts(decoder, requests("guesses", params, nodes=nodes)) == list(plain("native", params))
+
+
+@pytest.mark.parametrize("params", ["greedy", "temperature 1"])
+@pytest.mark.parametrize("model", MODELS)
+def test_one_by_one_and_in_any_order(model: str, params: str) -> None:
+    shape = TREES["full"]
+    decoder = engine(base(model), scripted(model, params, shape, 0.6), shape)
+    todo = requests("guesses", params)
+    assert [texts(decoder, [request])[0] for request in todo] == list(plain(model, params))
+    assert texts(decoder, todo[::-1])[::-1] == list(plain(model, params))
+
+
+def test_greedy_and_sampled_rows_in_one_batch() -> None:
+    shape = TREES["full"]
+    mixed = [requests("guesses", params)[i] for i, params in enumerate(["greedy", "top-k", "temperature 1", "greedy", "all"])]
+    true = [plain("native", params)[i] for i, params in enumerate(["greedy", "top-k", "temperature 1", "greedy", "all"])]
+    known = {tuple(request.prompt_ids): text for request, text in zip(mixed, true, strict=True)}
+    drafter = ScriptedDrafter(known, shape, accuracy=0.7, vocab=VOCAB)
+    assert texts(engine(base("native"), drafter, shape), mixed) == true
+
+
+def test_the_seed_and_nothing_else() -> None:
+    decoder = Engine(base("native"), {"none": PlainDrafter()})
+    params = PARAMS["temperature 1"]
+
+    def text(seed: int, prompt: int = 0) -> list[int]:
+        return texts(decoder, [Request(prompt_ids=PROMPTS[prompt], params=params, seed=seed, max_new_tokens=NEW)])[0]
+
+    assert text(7) == text(7)
+    # 20 tokens of a flat distribution: that two seeds agree on all of them has no chance
+    assert len({tuple(text(seed)) for seed in (7, 8, -7, 0, 2**62)}) == 5
+    batch = [Request(prompt_ids=PROMPTS[0], params=params, seed=seed, max_new_tokens=NEW) for seed in (8, 7, 8)]
+    assert texts(decoder, batch) == [text(8), text(7), text(8)]

@@ -1,0 +1,245 @@
+"""A whole run on a tiny model: about 2,000 answer tokens and a few dozen steps."""
+
+import json
+import resource
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+from safetensors.torch import load_file
+from transformers import LlamaForCausalLM
+
+from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.drafters.medusa import MedusaDrafter
+from headstart.engine.engine import Engine
+from headstart.errors import ChatTemplateError, DataError, TrainingError
+from headstart.models.transformers_adapter import TransformersModel
+from headstart.request import Request
+from headstart.text.tokenizer import Tokenizer
+from headstart.train.batches import Examples
+from headstart.train.evaluation import simulate
+from headstart.train.options import TrainOptions
+from headstart.train.run import train
+from headstart.train.shards import read_shard
+from headstart.trees.shape import TreeShape
+
+OPTIONS = TrainOptions(
+    tokens=2000,
+    max_new_tokens=24,
+    max_rows=8,
+    num_heads=3,
+    draft_vocab_size=200,
+    batch=128,
+    lr=5e-3,
+    epochs=3,
+    patience=100,
+    quiet=True,
+)
+
+
+class Dying(TransformersModel):
+    """A model whose process is killed when a step asks for roots' embeddings for the n-th time."""
+
+    steps_left = 1 << 30
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        self.steps_left -= 1
+        if self.steps_left < 0:
+            raise KeyboardInterrupt
+        return super().embed(ids)
+
+
+def fresh(llama: LlamaForCausalLM, kind: type[TransformersModel] = TransformersModel) -> TransformersModel:
+    return kind(llama, name="tiny", max_rows=8, cache_tokens=8 * 1024)
+
+
+@pytest.fixture(scope="module")
+def finished(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An undisturbed run; nobody writes into it."""
+    output = tmp_path_factory.mktemp("finished") / "heads"
+    train(fresh(llama), tokenizer, output, options=OPTIONS)
+    return output
+
+
+def copy_of_data(finished: Path, output: Path) -> Path:
+    """A run that was killed when its data were complete."""
+    shards = output / "run" / "shards"
+    shards.mkdir(parents=True)
+    (output / "run" / "run.json").write_bytes((finished / "run" / "run.json").read_bytes())
+    for path in (finished / "run" / "shards").iterdir():
+        (shards / path.name).write_bytes(path.read_bytes())
+    return output
+
+
+def test_writes_heads_that_load_and_say_what_they_are(finished: Path) -> None:
+    directory = HeadsDirectory.from_pretrained(finished)
+    assert directory.config.num_heads == 3
+    assert directory.config.draft_vocab_size == 200
+    assert directory.config.base_model == "tiny"
+    assert directory.tree.depth <= 3
+    assert directory.nodes == 8
+    assert directory.total > 0
+    card = (finished / "README.md").read_text(encoding="utf-8")
+    assert "Medusa heads for tiny" in card
+    assert f"{directory.predicted['predicted']['8']:.2f}" in card
+    assert (finished / "loss.png").stat().st_size > 1000
+    entries = [json.loads(line) for line in (finished / "run" / "log.jsonl").read_text().splitlines()]
+    steps = [entry for entry in entries if entry["event"] == "step"]
+    assert [entry["step"] for entry in steps] == list(range(len(steps)))
+    assert steps[-1]["loss"] < steps[0]["loss"] - 0.5  # it learns
+
+
+def test_held_out_conversations_are_not_trained_on(finished: Path) -> None:
+    predicted = HeadsDirectory.from_pretrained(finished).predicted
+    shards = [read_shard(path) for path in sorted((finished / "run" / "shards").iterdir())]
+    everything = sum(length - 1 for shard in shards for length in shard.answer_lengths)
+    trained = Examples(shards, {n for shard in shards for n in shard.conversation_ids})
+    assert len(trained) == everything
+    assert predicted["conversations"] == 8
+    assert f"{everything - predicted['examples']:,} positions" in (finished / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("steps", [0, 1, 11, 29])
+def test_a_killed_run_ends_with_the_very_same_heads(
+    finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path, steps: int
+) -> None:
+    output = copy_of_data(finished, tmp_path / "heads")
+    dying = fresh(llama, Dying)
+    assert isinstance(dying, Dying)
+    dying.steps_left = steps
+    resumed = replace(OPTIONS, resume=True)
+    with pytest.raises(KeyboardInterrupt):
+        # a checkpoint after every step for some, only at evaluations for others
+        train(dying, tokenizer, output, options=resumed, checkpoint_seconds=0 if steps % 2 else 1e9)
+    train(fresh(llama), tokenizer, output, options=resumed)
+    expected, got = load_file(finished / "heads.safetensors"), load_file(output / "heads.safetensors")
+    assert expected.keys() == got.keys()
+    assert all(torch.equal(expected[name], got[name]) for name in expected)  # bit for bit
+    assert (output / "tree.json").read_text() == (finished / "tree.json").read_text()
+    logs = [(path / "run" / "log.jsonl").read_text() for path in (finished, output)]
+    assert logs[0] == logs[1]
+
+
+def test_simulated_steps_are_the_engines(finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer) -> None:
+    """The engine decodes the greedy answers again with the trained heads: the simulation counts the very same passes."""
+    directory = HeadsDirectory.from_pretrained(finished)
+    shards = [read_shard(path) for path in sorted((finished / "run" / "shards").iterdir())]
+    model = fresh(llama)
+    heads = directory.heads.float()
+    shape = directory.tree.limited(nodes=8)
+    shard = shards[0]
+    examples = Examples(shards[:1], set(shard.conversation_ids))
+    ranks_EK = exact_ranks(heads, examples, model)
+    engine = Engine(model, {"medusa": MedusaDrafter(heads, shape, model)}, nodes=8)
+    greedy = [i for i, (n, is_greedy) in enumerate(zip(shard.answer_lengths, shard.greedy, strict=True)) if is_greedy and n > 1][:6]
+    spans = [span for span in examples.spans if span.greedy][:6]
+    for i, span in zip(greedy, spans, strict=True):
+        start = sum(shard.prompt_lengths[:i])
+        engine.add(
+            Request(
+                prompt_ids=shard.prompt_tokens[start : start + shard.prompt_lengths[i]].tolist(),
+                stop_ids=frozenset({257}),
+                max_new_tokens=24,
+                drafter="medusa",
+            )
+        )
+        steps = 0
+        ids: list[int] = []
+        while engine.has_work:
+            (event,) = engine.step()
+            ids += event.token_ids
+            steps = event.stats.steps
+        assert ids == examples.answer(span).tolist()
+        assert simulate(shape, ranks_EK, [span]) == (len(ids) - 1, steps)
+
+
+@torch.no_grad()
+def exact_ranks(heads: torch.nn.Module, examples: Examples, model: TransformersModel) -> torch.Tensor:
+    """Ranks computed the plain way: sort all logits of the heads as the drafter sees them."""
+    batch = examples.gather(torch.arange(len(examples)), 3, torch.device("cpu"))
+    ids_V = heads.draft_ids_V
+    assert isinstance(ids_V, torch.Tensor)
+    logits_KBV = heads(batch.hidden_BD, model.embed(batch.roots_B).clone(), model.projection(ids_V))
+    order_KBV = ids_V[logits_KBV.argsort(-1, descending=True)]
+    hit_KBV = order_KBV == batch.targets_BK.T[..., None]
+    rank_KB = torch.where(hit_KBV.any(-1), hit_KBV.int().argmax(-1), 10).clamp(max=10)
+    return torch.where(batch.targets_BK == -1, -1, rank_KB.T).to(torch.int8)
+
+
+def test_trees_beat_plain_decoding_after_training(finished: Path) -> None:
+    predicted = HeadsDirectory.from_pretrained(finished).predicted
+    assert predicted["simulated"]["8"] > 1.05
+    assert TreeShape.chain(3).depth == 3
+
+
+def test_a_state_that_is_not_finite_names_step_and_batch(
+    finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    output = copy_of_data(finished, tmp_path / "heads")
+    path = sorted((output / "run" / "shards").iterdir())[0]
+    shard, tensors = read_shard(path), load_file(path)
+    tensors["hidden"][:] = float("nan")
+    path.write_bytes(safetensors.torch.save(tensors, shard.metadata))
+    with pytest.raises(TrainingError, match=r"step 1: the loss is nan.*shards 0.*conversations"):
+        train(fresh(llama), tokenizer, output, options=replace(OPTIONS, resume=True))
+
+
+def test_a_disk_that_fills_in_training_loses_nothing(
+    finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    output = copy_of_data(finished, tmp_path / "heads")
+    resumed = replace(OPTIONS, resume=True)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))  # a checkpoint is larger
+    try:
+        with pytest.raises(TrainingError, match=r"checkpoint.*make room and run the same command with --resume"):
+            train(fresh(llama), tokenizer, output, options=resumed)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list((output / "run").glob("*.part"))
+    train(fresh(llama), tokenizer, output, options=resumed)
+    assert (output / "heads.safetensors").read_bytes() != b""
+
+
+def test_runs_are_not_mixed_up(finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="there is a run in .* already"):
+        train(fresh(llama), tokenizer, finished, options=OPTIONS)
+    with pytest.raises(TrainingError, match="batch=128, not 64"):
+        train(fresh(llama), tokenizer, finished, options=replace(OPTIONS, resume=True, batch=64))
+    with pytest.raises(TrainingError, match="no run to resume"):
+        train(fresh(llama), tokenizer, tmp_path, options=replace(OPTIONS, resume=True))
+
+
+def test_too_few_conversations(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"prompt": "a", "response": "b"}\n' * 5)
+    with pytest.raises(DataError, match="5 conversations with an answer are too few"):
+        train(fresh(llama), tokenizer, tmp_path / "out", options=replace(OPTIONS, data=(data,), tokens=None))
+
+
+def test_given_answers_and_own_projections(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Answers that all say the same are learned nearly by heart."""
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(json.dumps({"prompt": f"question {i}", "response": "the very same answer"}) + "\n" for i in range(60)))
+    options = replace(OPTIONS, data=(data,), keep_answers=True, tokens=None, projection="own", draft_vocab_size=0, epochs=20, batch=256)
+    result = train(fresh(llama), tokenizer, tmp_path / "out", options=options)
+    assert result.tokens == 60 * 21  # 20 letters and the end of the turn
+    assert result.evaluation.top_KT[0][0] > 0.9
+    assert result.evaluation.simulated == {}  # given answers need not be greedy
+    assert HeadsDirectory.from_pretrained(tmp_path / "out").config.projection == "own"
+
+
+def test_minutes_become_a_plan(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    train(fresh(llama), tokenizer, tmp_path / "out", options=replace(OPTIONS, tokens=None, minutes=0.05))
+    plan = json.loads((tmp_path / "out" / "run" / "run.json").read_text())
+    assert plan["tokens"] > 0
+    assert plan["steps"] > 0
+
+
+def test_no_template_and_no_data(llama: LlamaForCausalLM, tokenizer_of, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    bare = tokenizer_of("chatml")
+    bare.hf.chat_template = None
+    with pytest.raises(ChatTemplateError, match="no chat template"):
+        train(fresh(llama), bare, tmp_path / "out", options=OPTIONS)
