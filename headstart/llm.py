@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, overload
@@ -151,7 +151,7 @@ class LLM:
         completions = self._run([self._chat_ids(conversation) for conversation in many], GenerationOptions.of(options))
         return _only(completions) if single else completions
 
-    def stream(self, prompt: Prompt | Messages, *, chat: bool = False, **options: Any) -> Iterator[Chunk]:
+    def stream(self, prompt: Prompt | Messages, *, chat: bool = False, **options: Any) -> Generator[Chunk, None, None]:
         """Continue one prompt and hand over each step's text at once; a list of messages (or ``chat=True``) is a conversation.
 
         The last chunk has the finish reason and the whole :class:`Completion`. Closing the iterator cancels the request and
@@ -160,14 +160,17 @@ class LLM:
         conversation = chat or (not isinstance(prompt, str) and bool(prompt) and isinstance(prompt[0], Mapping))
         ids = self._chat_ids(prompt) if conversation else self._ids(prompt)  # type: ignore[arg-type]
         job = self._submit(ids, 0, GenerationOptions.of(options))
-        return self._chunks(job)
+        chunks = self._chunks(job)
+        next(chunks)  # a generator that has not begun runs no `finally` when it is closed
+        return chunks
 
     def close(self) -> None:
-        """Cancel everything that is still being decoded."""
+        """Cancel everything that is still being decoded; open streams end with the finish reason "cancelled"."""
         with self._lock:
-            for number in list(self._inbox):
-                self._engine.cancel(number)
-            self._inbox.clear()
+            for number, inbox in self._inbox.items():
+                event = self._engine.cancel(number)
+                if event is not None:
+                    inbox.append(event)
 
     def __enter__(self) -> "LLM":
         return self
@@ -235,9 +238,11 @@ class LLM:
     def _end_of_turn(self) -> frozenset[int]:
         return frozenset() if self.tokenizer is None else self.tokenizer.end_of_turn_ids
 
-    def _chunks(self, job: "_Job") -> Iterator[Chunk]:
+    def _chunks(self, job: "_Job") -> Generator[Chunk, None, None]:
+        """The chunks of a request, after an empty one for :meth:`stream` itself."""
         finished = False
         try:
+            yield Chunk(text="", token_ids=())
             while not finished:
                 for chunk in self._next(job):
                     finished = chunk.finish_reason is not None

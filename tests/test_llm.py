@@ -279,10 +279,6 @@ class TestSeeds:
         assert not busy(loose)
 
     def test_the_recorded_seed_writes_the_text_again(self, loose: LLM) -> None:
-        for out in loose.generate(["a", "b"], **SAMPLED):
-            prompt = LETTERS[LETTERS.index("a") + (0 if out.prompt_tokens == 1 else 0)]
-            assert isinstance(out.seed, int)
-            assert prompt == "a"
         first, second = loose.generate(["a", "b"], **SAMPLED)
         assert loose.generate("a", seed=first.seed, **SAMPLED).token_ids == first.token_ids
         assert loose.generate("b", seed=second.seed, **SAMPLED).token_ids == second.token_ids
@@ -352,7 +348,7 @@ class TestMistakes:
 
     def test_a_text_that_never_fits(self) -> None:
         llm = make(cache_tokens=20)
-        with pytest.raises(CapacityError, match="cache_tokens is 20.*max_new_tokens"):
+        with pytest.raises(CapacityError, match=r"cache_tokens is 20.*max_new_tokens"):
             llm.generate("a", max_new_tokens=30)
         assert llm.generate("a", max_new_tokens=5).text == "bcdef"
 
@@ -377,19 +373,21 @@ class TestMistakes:
     def test_without_heads(self) -> None:
         llm = make(heads=False)
         assert llm.drafter == "none"
-        with pytest.raises(InvalidParameterError, match="drafter 'medusa' is not available.*name them with heads="):
+        with pytest.raises(InvalidParameterError, match=r"drafter 'medusa' is not available.*name them with heads="):
             llm.generate("a", drafter="medusa")
         with pytest.raises(InvalidParameterError, match="drafter 'medusa' is not available"):
             LLM(llm.model, llm.tokenizer, drafter="medusa")
 
     def test_heads_of_another_model(self) -> None:
         model = native(tiny("llama"))
-        with pytest.raises(HeadsError, match="hidden size of 32.*trained for another base model with 64; use the heads of this model"):
+        with pytest.raises(
+            HeadsError, match=r"hidden size of 32.*trained for another base model with 64; use the heads of this model"
+        ):
             LLM(model, None, heads=alphabet_heads(native(alphabet_model())))
 
     def test_a_tree_deeper_than_the_heads(self) -> None:
         model = native(tiny("llama"))
-        with pytest.raises((TreeError, HeadsError), match="5 deep.*3 heads"):
+        with pytest.raises((TreeError, HeadsError), match=r"5 deep.*3 heads"):
             LLM(model, None, heads=HeadsDirectory(noise_heads(model), TreeShape.chain(5)))
 
     def test_load_checks_its_numbers(self) -> None:

@@ -5,7 +5,7 @@ and no text runs in a loop.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import torch
@@ -43,6 +43,7 @@ _COMMON: dict[str, Any] = {
     "pad_token_id": 0,
     "bos_token_id": 1,
     "eos_token_id": EOS,
+    "tie_word_embeddings": False,  # tied random embeddings make a model repeat its last token
 }
 _ALTERNATING = {"sliding_window": WINDOW, "layer_types": ["sliding_attention", "full_attention"]}
 FAMILIES: dict[str, dict[str, Any]] = {
@@ -54,7 +55,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "n_group": 2, "topk_group": 1, "num_experts_per_tok": 2, "moe_intermediate_size": 16, "first_k_dense_replace": 1,
         "num_key_value_heads": 4, "head_dim": 4,
     },
-    "falcon": {"new_decoder_architecture": True, "num_kv_heads": 2},
+    "falcon": {"new_decoder_architecture": True, "num_kv_heads": 2, "head_dim": None},
     "gemma2": {"query_pre_attn_scalar": 8, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 9.0, **_ALTERNATING},
     "gemma3_text": {"query_pre_attn_scalar": 8, **_ALTERNATING},
     "glm4": {},
@@ -84,7 +85,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 def build(family: str, *, dtype: torch.dtype = torch.float64, **changes: Any) -> PreTrainedModel:
     """A fresh random model, which the caller may change."""
-    config = CONFIG_MAPPING[family](**{**_COMMON, **FAMILIES.get(family, {}), **changes})
+    settings = {**_COMMON, **FAMILIES.get(family, {}), **changes}
+    config = CONFIG_MAPPING[family](**{name: value for name, value in settings.items() if (name, value) != ("head_dim", None)})
     config._experts_implementation = "eager"  # the grouped product of torch knows no float64
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config).to(torch.float64)
@@ -95,7 +97,7 @@ def build(family: str, *, dtype: torch.dtype = torch.float64, **changes: Any) ->
     return model.to(dtype).eval()
 
 
-@lru_cache(maxsize=None)
+@cache
 def tiny(family: str) -> PreTrainedModel:
     """The random model of a family, shared by all tests: not to be changed."""
     return build(family)

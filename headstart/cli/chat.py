@@ -66,7 +66,11 @@ def _messages() -> Iterator[str]:
     while True:
         try:
             line = input("> " if interactive else "").strip()
-        except EOFError:
+        except (EOFError, KeyboardInterrupt) as end:
+            if interactive:
+                print()  # the shell's prompt starts a line of its own
+            if isinstance(end, KeyboardInterrupt):
+                raise
             return
         if line == EXIT:
             return

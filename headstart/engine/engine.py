@@ -109,13 +109,15 @@ class Engine:
         for b, (row, n) in enumerate(zip(rows, counts, strict=True)):
             try:
                 self._start_drafting(row, n, hidden_BTD[b])
-            except Exception as error:  # the drafter failed on this prompt
+            except Exception as error:  # noqa: BLE001  (the drafter failed on this prompt)
                 failed.append((row, error))
+                continue
             row.prefilled += n
-            if row.prefilled == len(row.request.prompt_ids) and (not failed or failed[-1][0] is not row):
+            if row.prefilled == len(row.request.prompt_ids):
                 done.append(b)
-        last_BD = hidden_BTD[done, [counts[b] - 1 for b in done]]
-        events = self._first_roots([rows[b] for b in done], last_BD) if done else []
+        events = []
+        if done:
+            events = self._first_roots([rows[b] for b in done], hidden_BTD[done, [counts[b] - 1 for b in done]])
         events += [self._failed(row, error) for row, error in failed]
         clock.lap("prefill")
         for row in rows:
@@ -134,10 +136,13 @@ class Engine:
     def _first_roots(self, done: Sequence[Row], last_BD: torch.Tensor) -> list[Event]:
         """Logits of the last prompt position alone, the token chosen there, and what that makes of the row."""
         logits_BV = self.model.lm_head(last_BD)
-        outcomes = _each_alone(lambda few: choose(logits_BV[list(few)], [done[i].sampling for i in few], [()] * len(few)), len(done))
+
+        def some(few: Sequence[int]) -> list[int]:
+            return choose(logits_BV[list(few)], [done[i].sampling for i in few], [()] * len(few))
+
         return [
             self._failed(row, root) if isinstance(root, Exception) else self._emit(row, (root,))
-            for row, root in zip(done, outcomes, strict=True)
+            for row, root in zip(done, _each_alone(some, len(done)), strict=True)
         ]
 
     def _decode(self, decoding: Sequence[Row]) -> list[Event]:
@@ -180,11 +185,11 @@ class Engine:
             mine = [row for row in rows if row is not None and row.request.drafter == name]
             try:
                 parts.append(([row.slot_row for row in mine], self._tree(name, mine)))
-            except Exception:  # find which row it is, and let the others go on
+            except Exception:  # noqa: BLE001  (find which row it is, and let the others go on)
                 for row in mine:
                     try:
                         parts.append(([row.slot_row], self._tree(name, [row])))
-                    except Exception as error:
+                    except Exception as error:  # noqa: BLE001  (reported with the row)
                         failed[row.slot_row] = error
         return CandidateTree.assembled(len(rows), parts, self.model.facts.device), failed
 
@@ -201,16 +206,14 @@ class Engine:
         logits_BNV[real_BN] = logits_MV
         return logits_BNV
 
-    def _accept(
-        self, tree: CandidateTree, logits_BNV: torch.Tensor, rows: Sequence[Row | None]
-    ) -> dict[int, Exception | Accepted]:
+    def _accept(self, tree: CandidateTree, logits_BNV: torch.Tensor, rows: Sequence[Row | None]) -> dict[int, Exception | Accepted]:
         """The outcome of each row, by cache row."""
         numbers = [b for b, row in enumerate(rows) if row is not None]
 
         def some(few: Sequence[int]) -> list[Accepted]:
             asked = {numbers[i] for i in few}
-            walked = walk(tree, logits_BNV, [row.sampling if row is not None and b in asked else None for b, row in enumerate(rows)])
-            return [accepted for accepted in walked if accepted is not None]
+            sampling = [row.sampling if row is not None and b in asked else None for b, row in enumerate(rows)]
+            return [accepted for accepted in walk(tree, logits_BNV, sampling) if accepted is not None]
 
         return dict(zip(numbers, _each_alone(some, len(numbers)), strict=True))
 
@@ -232,7 +235,7 @@ class Engine:
             hidden_MD = hidden_ND[: len(path)] if path == list(range(len(path))) else hidden_ND[path]
             try:
                 self.drafters[row.request.drafter].commit(row.number, accepted.tokens, hidden_MD)
-            except Exception as error:  # the ids are right all the same
+            except Exception as error:  # noqa: BLE001  (the drafter failed; the ids are right all the same)
                 return self._failed(row, error, cut.token_ids)
         return Event(row.number, cut.token_ids, cut.finish_reason, cut.ended_by, row.stats)
 
@@ -283,11 +286,11 @@ def _each_alone(decide: Callable[[Sequence[int]], Sequence[Outcome]], rows: int)
     """``decide`` for all rows at once; if that fails, for each alone, an exception standing for the row that raised it."""
     try:
         return list(decide(range(rows)))
-    except Exception:
+    except Exception:  # noqa: BLE001  (a row's own part failed: find which, and let the others go on)
         outcomes: list[Outcome | Exception] = []
         for b in range(rows):
             try:
                 outcomes += decide([b])
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  (reported with the row)
                 outcomes.append(error)
         return outcomes

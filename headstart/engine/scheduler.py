@@ -55,7 +55,10 @@ class Scheduler:
         row.slot_row = -1
 
     def next_prefill(self, most_tokens: int) -> Sequence[Row]:
-        """Neighbouring rows whose prompts are not in the cache yet, as many as one pass of ``most_tokens`` takes."""
+        """Neighbouring rows whose prompts are not in the cache yet, as many as one pass of ``most_tokens`` takes.
+
+        All of them are equally far into their prompts, so that the pass needs no slots beyond the longest of these.
+        """
         group: list[Row] = []
         longest = 0
         for row in self.rows:
@@ -63,6 +66,8 @@ class Scheduler:
                 if group:
                     break
                 continue
+            if group and row.prefilled != group[0].prefilled:
+                break
             longest = max(longest, min(most_tokens, len(row.request.prompt_ids) - row.prefilled))
             if group and longest * (len(group) + 1) > most_tokens:
                 break

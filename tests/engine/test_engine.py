@@ -158,9 +158,7 @@ def test_minimum_and_end_as_transformers_has_them(drafter: str, least: int) -> N
     true = generated(pretrained, prompt, 40, eos_token_id=stops, min_new_tokens=least)
     scripted = ScriptedDrafter({tuple(prompt): true}, TreeShape.full([2, 2, 1]), accuracy=0.8, vocab=VOCAB)
     decoder = Engine(native(pretrained), {"none": PlainDrafter(), "scripted": scripted}, nodes=9)
-    outcome = one(
-        decoder, prompt_ids=prompt, drafter=drafter, max_new_tokens=40, min_new_tokens=least, stop_ids=frozenset(stops)
-    )
+    outcome = one(decoder, prompt_ids=prompt, drafter=drafter, max_new_tokens=40, min_new_tokens=least, stop_ids=frozenset(stops))
     assert outcome.ids == true
     assert least <= len(true)
 
@@ -335,7 +333,9 @@ def test_at_temperature_above_zero_the_first_root_is_drawn_too() -> None:
     # the successor has p = exp(8 * 0.4) / (exp(8 * 0.4) + 63) = 0.28: 200 seeds that all draw it, or never, are no sample
     # (probability below 1e-28)
     decoder = engine(native(alphabet_model(sharpness=0.4)))
-    requests = [Request(prompt_ids=letter_ids("a"), seed=i, max_new_tokens=1, params=SamplingParams(temperature=1.0)) for i in range(200)]
+    requests = [
+        Request(prompt_ids=letter_ids("a"), seed=i, max_new_tokens=1, params=SamplingParams(temperature=1.0)) for i in range(200)
+    ]
     roots = [outcome.ids[0] for outcome in decode(decoder, requests)]
     assert 0 < roots.count(FIRST_LETTER + 1) < 200
     assert len(set(roots)) > 20

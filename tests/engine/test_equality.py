@@ -1,7 +1,7 @@
 """The matrix: model x drafter x tree x batch x parameters, all equal to plain decoding, token for token."""
 
 import random
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import pytest
@@ -58,7 +58,7 @@ def requests(drafter: str, params: str, **options: Any) -> list[Request]:
     ]
 
 
-@lru_cache(maxsize=None)
+@cache
 def plain(model: str, params: str) -> tuple[list[int], ...]:
     return tuple(texts(Engine(base(model), {"none": PlainDrafter()}), requests("none", params)))
 

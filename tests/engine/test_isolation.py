@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def request(index: int, drafter: str = "none") -> Request:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def alone(model: str) -> tuple[list[int], ...]:
     """Each text decoded plainly by an engine of its own."""
     return tuple(texts(Engine(MODELS[model](), {"none": PlainDrafter()}), [request(i)])[0] for i in range(len(PROMPTS)))

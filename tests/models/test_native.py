@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from headstart.engine.engine import Engine
 from headstart.drafters.plain import PlainDrafter
+from headstart.engine.engine import Engine
 from headstart.models.native import NativeModel, covers
 from headstart.models.protocol import BaseModel
 from headstart.models.self_check import check_tree_passes

@@ -4,7 +4,7 @@ Right guesses are mixed with wrong ones, so that nodes are accepted from anywher
 """
 
 import random
-from functools import lru_cache
+from functools import cache
 
 import pytest
 
@@ -27,7 +27,7 @@ TREE = TreeShape.full([3, 2, 2])
 NODES = [None, 2, 1, 6, 9]
 
 
-@lru_cache(maxsize=None)
+@cache
 def expected(family: str) -> tuple[list[int], ...]:
     return tuple(generated(tiny(family), prompt, NEW) for prompt in PROMPTS)
 

@@ -48,7 +48,9 @@ class GivesNaN(Wrong):
 def test_a_wrong_pass_is_refused(wrong: type[Wrong], dtype: torch.dtype) -> None:
     pretrained = build("llama", dtype=dtype)
     model = adapter(pretrained)
-    with pytest.raises(UnsupportedModelError, match="LlamaForCausalLM gives other logits for a tree of tokens.*standard deviations"):
+    with pytest.raises(
+        UnsupportedModelError, match=r"LlamaForCausalLM gives other logits for a tree of tokens.*standard deviations"
+    ):
         check_tree_passes(wrong(model), pretrained)
     assert model.cache.rows == 0  # the check leaves nothing behind
 

@@ -13,7 +13,7 @@ from headstart.sampling.params import SamplingParams
 
 
 def naive(logits: torch.Tensor, params: SamplingParams) -> dict[int, float]:
-    """Probability of each surviving id of one row. Draws back (``assume``) where rounding decides whether an id stays."""
+    """Probability of each surviving id of one row; empty where rounding decides whether an id stays."""
     scaled = (logits.float() / params.temperature).double().tolist()
     order = sorted(range(len(scaled)), key=lambda token: (-scaled[token], token))
     if params.top_k is not None:
@@ -23,13 +23,15 @@ def naive(logits: torch.Tensor, params: SamplingParams) -> dict[int, float]:
         total, before = sum(weights.values()), 0.0
         kept = {}
         for token in order:
-            assume(before == 0.0 or abs(before / total - params.top_p) > 1e-5)
+            if before > 0.0 and abs(before / total - params.top_p) < 1e-5:
+                return {}
             if before / total < params.top_p:
                 kept[token] = weights[token]
             before += weights[token]
         weights = kept
     if params.min_p > 0.0:
-        assume(all(abs(weight / params.min_p - 1) > 1e-5 for weight in weights.values()))
+        if any(abs(weight / params.min_p - 1) < 1e-5 for weight in weights.values()):
+            return {}
         weights = {token: weight for token, weight in weights.items() if weight >= params.min_p}
     return {token: weight / sum(weights.values()) for token, weight in weights.items()}
 
@@ -46,7 +48,7 @@ def by_id(logits_RV: torch.Tensor, params: SamplingParams) -> torch.Tensor:
 def kept(logits: list[float], **params: float) -> dict[int, float]:
     """What survives of one row, with its probability."""
     log_p = by_id(torch.tensor([logits]), SamplingParams(**({"temperature": 1.0} | params)))[0]  # type: ignore[arg-type]
-    return {token: math.exp(value) for token, value in enumerate(log_p.tolist()) if value > -math.inf}
+    return {token: math.exp(value) for token, value in enumerate(log_p.tolist()) if math.exp(value) > 0}
 
 
 def logs(*p: float) -> list[float]:
@@ -70,12 +72,13 @@ settings_of_params = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.integers(-12, 12), min_size=1, max_size=12), settings_of_params, st.sampled_from([torch.float32, torch.bfloat16]))
 def test_survivors_equal_the_reference(quarters: list[int], params: SamplingParams, dtype: torch.dtype) -> None:
     """Logits are multiples of 1/4, which bfloat16 holds exactly, so that ties are frequent."""
     logits = torch.tensor(quarters).to(dtype) / 4
     expected = naive(logits, params)
+    assume(expected)
     log_p = by_id(logits[None], params)[0]
     assert {token for token, value in enumerate(log_p.tolist()) if value > -math.inf} == set(expected)
     for token, p in expected.items():
@@ -116,7 +119,7 @@ def test_top_p_keeps_the_smallest_set_that_reaches_it() -> None:
     assert list(kept(p, top_p=0.8)) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("top_p", [1e-3, 1e-12, 1e-300])
+@pytest.mark.parametrize("top_p", [1e-4, 1e-12, 1e-300])
 def test_a_tiny_top_p_keeps_the_most_likely(top_p: float) -> None:
     assert kept(logs(0.3, 0.4, 0.3), top_p=top_p) == {1: 1.0}
     assert kept([0.0] * 3000, top_p=top_p) == {0: 1.0}
@@ -170,6 +173,7 @@ def test_a_flat_row_is_looked_at_whole() -> None:
     assert [count > 1024 for count in counts] == [False, True, False, True, False]
     for row in range(5):
         expected = naive(logits[row], params)
+        assert expected
         got = by_id(logits[row : row + 1], params)[0]
         assert {token for token, value in enumerate(got.tolist()) if value > -math.inf} == set(expected)
 
@@ -193,18 +197,21 @@ def test_a_row_does_not_depend_on_its_neighbours(vocab: int, filters: dict[str, 
 @pytest.mark.usefixtures("two_threads")
 def test_the_edge_of_top_p_does_not_depend_on_neighbours() -> None:
     """A vocabulary that is cut by thread where a row stands alone; a sum over it would then differ in its last bit, and with
-    it the token on which top-p ends. So top-p is put onto that very edge: the smallest value that still keeps two tokens."""
+    it the token on which top-p ends. So top-p is put onto that very edge: the largest value that keeps one token, and the next."""
     torch.manual_seed(0)
-    logits = torch.randn(40, 40_000) * 2
+    logits = torch.randn(100, 40_000) * 2
+    summed = logits.logsumexp(-1)
+    # rows of which torch's own sum is known to differ; where it never does, any row will do
+    differing = [r for r in range(97) if logits[r : r + 1].logsumexp(-1) != summed[r]]
 
     def survive(rows: torch.Tensor, top_p: float) -> list[int]:
         return (by_id(rows, SamplingParams(temperature=1.0, top_p=top_p)) > -torch.inf).sum(-1).tolist()
 
-    for row in range(3):
+    for row in (differing or [0])[:2]:
         low, high = 0.0, 0.5
-        for _ in range(26):  # to the resolution of float32
+        for _ in range(34):  # to the resolution of float32
             middle = (low + high) / 2
             low, high = (low, middle) if survive(logits[row : row + 1], middle)[0] >= 2 else (middle, high)
-        for top_p in (low, high):
-            if top_p > 0:
-                assert survive(logits[row : row + 4], top_p)[0] == survive(logits[row : row + 1], top_p)[0]
+        assert [survive(logits[row : row + 4], top_p)[0] for top_p in (low, high)] == [
+            survive(logits[row : row + 1], top_p)[0] for top_p in (low, high)
+        ]
