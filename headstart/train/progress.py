@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 class Bar:
     """One running bar."""
 
-    def __init__(self, progress: Progress | None, total: int, unit: str) -> None:
+    def __init__(self, progress: Progress | None, total: int | None, unit: str) -> None:
         self._progress = progress
         self._task = progress.add_task(unit, total=total, note="") if progress else None
 
@@ -27,10 +27,11 @@ class Reporter:
 
     def say(self, text: str) -> None:
         if self._console is not None:
-            self._console.print(text, highlight=False)
+            self._console.print(text, highlight=False, soft_wrap=True)
 
     @contextmanager
-    def bar(self, unit: str, total: int, done: int = 0) -> Iterator[Bar]:
+    def bar(self, unit: str, total: int | None, done: int = 0) -> Iterator[Bar]:
+        """A bar of ``total`` units, None where nobody knows how many there will be; it only moves on a terminal."""
         if self._console is None:
             yield Bar(None, total, unit)
             return

@@ -129,7 +129,7 @@ def _plan(model: BaseModel, source: Source, run: Path, options: TrainOptions, re
 
 
 def _data(model: BaseModel, source: Source, plan: Plan, run: Path, options: TrainOptions, reporter: Reporter) -> list[Shard]:
-    total = plan.tokens if source.total is None or options.tokens or options.minutes else 0
+    total = plan.tokens if source.total is None or options.tokens or options.minutes else None
     with reporter.bar("answer tokens", total) as bar:
         shown = 0
 

@@ -63,17 +63,18 @@ def two_threads() -> Iterator[None]:
     torch.set_num_threads(1)
 
 
-settings_of_params = st.builds(
+PARAMS = st.builds(
     SamplingParams,
     temperature=st.sampled_from([0.3, 0.7, 1.0, 1.7]),
     top_k=st.sampled_from([None, 1, 2, 5, 100]),
     top_p=st.sampled_from([1.0, 0.95, 0.6, 0.3, 1e-6]),
     min_p=st.sampled_from([0.0, 0.05, 0.4]),
 )
+DTYPES = st.sampled_from([torch.float32, torch.bfloat16])
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.integers(-12, 12), min_size=1, max_size=12), settings_of_params, st.sampled_from([torch.float32, torch.bfloat16]))
+@given(st.lists(st.integers(-12, 12), min_size=1, max_size=12), PARAMS, DTYPES)
 def test_survivors_equal_the_reference(quarters: list[int], params: SamplingParams, dtype: torch.dtype) -> None:
     """Logits are multiples of 1/4, which bfloat16 holds exactly, so that ties are frequent."""
     logits = torch.tensor(quarters).to(dtype) / 4
@@ -98,8 +99,7 @@ def test_ties_at_the_edge_keep_the_lowest_ids() -> None:
     """In bfloat16 256 and 257 are one number: the third and the fifth id tie, and top-k 2 has room for one of them."""
     assert torch.tensor(257.0, dtype=torch.bfloat16) == 256
     logits = torch.tensor([[0.0, 300.0, 257.0, 1.0, 256.0]], dtype=torch.bfloat16)
-    ids, log_p = survivors(logits, SamplingParams(temperature=1.0, top_k=2))
-    assert ids[0].tolist() == [1, 2]
+    assert survivors(logits, SamplingParams(temperature=1.0, top_k=2))[0][0].tolist() == [1, 2]
     assert kept([0.0, 0.0, 0.0, 0.0], top_k=2) == pytest.approx({0: 0.5, 1: 0.5})
     assert kept([0.0, 1.0, 0.0, 1.0, 1.0], top_p=0.4) == pytest.approx({1: 0.5, 3: 0.5})  # .284 is not enough, .568 is
 
@@ -180,7 +180,7 @@ def test_a_flat_row_is_looked_at_whole() -> None:
 
 @pytest.mark.parametrize(
     "filters",
-    [{}, {"top_k": 50}, {"top_p": 0.9}, {"min_p": 0.02}, {"top_k": 400, "top_p": 0.8, "min_p": 0.001}, {"top_p": 0.9, "min_p": 0.02}],
+    [{}, {"top_k": 50}, {"top_p": 0.9}, {"min_p": 0.02}, {"top_k": 90, "top_p": 0.8, "min_p": 1e-3}, {"top_p": 0.9, "min_p": 0.02}],
 )
 @pytest.mark.parametrize("vocab", [100, 3000, 3001])
 @pytest.mark.usefixtures("two_threads")

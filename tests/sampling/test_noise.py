@@ -93,7 +93,7 @@ def test_tails_are_finite() -> None:
 def test_uniform_numbers_are_inside_the_open_interval_and_flat() -> None:
     """Kolmogorov-Smirnov on 49,152 ids, a whole vocabulary. False alarms: 1e-6."""
     u = uniform(ints(11), ints(5), torch.arange(49152)[None])[0]
-    assert 0 < float(u.min())
+    assert float(u.min()) > 0
     assert float(u.max()) < 1
     assert kstest(u.numpy(), "uniform").pvalue > RARE
 
@@ -114,11 +114,12 @@ def test_the_argmax_of_log_p_plus_noise_is_drawn_from_p(p: list[float], varied: 
     counter = torch.arange(draws)
     fixed = torch.full((draws,), 17)
     seeds = fixed if varied == "position" else counter
-    positions = fixed if varied == "seed" else counter % 300
+    positions = {"seed": fixed, "position": counter, "both": counter % 300}[varied]
     ids_C = torch.arange(len(p)) * 977  # no neighbours, as the survivors of a filter are
-    tokens = (torch.tensor(p, dtype=torch.float64).log() + gumbel(seeds, counter if varied == "position" else positions, ids_C[None])).argmax(-1)
+    p_C = torch.tensor(p, dtype=torch.float64)
+    tokens = (p_C.log() + gumbel(seeds, positions, ids_C[None])).argmax(-1)
     observed = torch.bincount(tokens, minlength=len(p)).double()
-    assert chi_square_p(observed, torch.tensor(p, dtype=torch.float64) * draws) > RARE
+    assert chi_square_p(observed, p_C * draws) > RARE
 
 
 @pytest.mark.parametrize(

@@ -125,5 +125,6 @@ def test_processors_see_generated_ids_and_the_path() -> None:
 def test_processors_run_in_order_and_before_temperature() -> None:
     """(1 + 1) * 10 = 20 and not 1 * 10 + 1; the other token's 19 then loses, as it does at any temperature close to 0."""
     cold = row(SamplingParams(temperature=1e-6))
-    cold.processors += [lambda logits_V, _: logits_V + torch.tensor([1.0, 0.0]), lambda logits_V, _: logits_V * torch.tensor([10.0, 1.0])]
+    first, other = torch.tensor([1.0, 0.0]), torch.tensor([10.0, 1.0])
+    cold.processors += [lambda logits_V, _: logits_V + first, lambda logits_V, _: logits_V * other]
     assert choose(torch.tensor([[1.0, 19.0]]), [cold], [()]) == [0]

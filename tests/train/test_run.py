@@ -204,7 +204,7 @@ def test_a_disk_that_fills_in_training_loses_nothing(
 
 
 def test_runs_are_not_mixed_up(finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="there is a run in .* already"):
+    with pytest.raises(TrainingError, match=r"there is a run in .* already"):
         train(fresh(llama), tokenizer, finished, options=OPTIONS)
     with pytest.raises(TrainingError, match="batch=128, not 64"):
         train(fresh(llama), tokenizer, finished, options=replace(OPTIONS, resume=True, batch=64))
@@ -223,7 +223,9 @@ def test_given_answers_and_own_projections(llama: LlamaForCausalLM, tokenizer: T
     """Answers that all say the same are learned nearly by heart."""
     data = tmp_path / "data.jsonl"
     data.write_text("".join(json.dumps({"prompt": f"question {i}", "response": "the very same answer"}) + "\n" for i in range(60)))
-    options = replace(OPTIONS, data=(data,), keep_answers=True, tokens=None, projection="own", draft_vocab_size=0, epochs=20, batch=256)
+    options = replace(
+        OPTIONS, data=(data,), keep_answers=True, tokens=None, projection="own", draft_vocab_size=0, epochs=20, batch=256
+    )
     result = train(fresh(llama), tokenizer, tmp_path / "out", options=options)
     assert result.tokens == 60 * 21  # 20 letters and the end of the turn
     assert result.evaluation.top_KT[0][0] > 0.9

@@ -91,7 +91,9 @@ def test_published_style_of_63_nodes(depth: int) -> None:
         level = {(*path, rank): worth * share / (rank + 1) ** 2 for path, worth in level.items() for rank in range(10)}
         level = dict(sorted(level.items(), key=lambda item: -item[1])[:200])
         counts.update({path: int(worth) for path, worth in level.items()})
-    counts.update({(0,) * depth: int(1e9)} | {(0,) * d: int(1e9) for d in range(1, depth)} | {(rank,): int(1e9) for rank in range(10)})
+    # as the published ones, it holds the chain of first guesses and all ten guesses of head 1
+    always = [*TreeShape.chain(depth).paths, *TreeShape.full([10]).paths]
+    counts.update(dict.fromkeys(always, 1_000_000_000))
     paths = [list(path) for path in grow(counts, 64).paths]
     random.Random(0).shuffle(paths)
     shape = TreeShape(paths)
