@@ -75,6 +75,7 @@ class Engine:
         self.scheduler.add(row)
         return row.number
 
+    @torch.inference_mode()
     def cancel(self, number: int) -> Event | None:
         """Stop a request now, its cache row and its drafter's state given back; None if it has finished already."""
         for row in [*self.scheduler.rows, *self.scheduler.waiting]:
