@@ -400,7 +400,7 @@ class TestFailures:
     def test_one_text_raises_and_a_list_reports(self, llm: LLM) -> None:
         assert llm.heads is not None
 
-        def boom(*_: Any) -> torch.Tensor:
+        def boom(*_: Any, **__: Any) -> torch.Tensor:
             raise RuntimeError("the heads failed")
 
         llm.heads.heads.forward = boom  # type: ignore[method-assign]

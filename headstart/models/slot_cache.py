@@ -65,6 +65,7 @@ class SlotCache:
         """Whether ``rows`` rows of ``slots`` slots are within the limits."""
         return rows <= self.max_rows and rows * slots <= self.max_tokens
 
+    @torch.inference_mode()  # as all that change what is stored: a pass writes in this mode, and no other may write after it
     def reserve(self, rows: int, slots: int) -> None:
         """Make room for ``rows`` rows of ``slots`` slots.
 
@@ -100,6 +101,7 @@ class SlotCache:
         self.lengths.append(0)
         return self.rows - 1
 
+    @torch.inference_mode()
     def release_row(self, row: int) -> int:
         """Give a row back. The last row moves into its place; returns that row's old number (``row`` itself if it was last)."""
         last = self.rows - 1
@@ -112,6 +114,7 @@ class SlotCache:
         self.lengths.pop()
         return last
 
+    @torch.inference_mode()
     def commit(self, row: int, path: Sequence[int]) -> None:
         """Keep the nodes of ``path`` (tree indices, the root's 0 first) of the last pass, in this order; forget the others."""
         length, kept = self.lengths[row], len(path)

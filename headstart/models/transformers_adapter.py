@@ -57,6 +57,11 @@ class TransformersModel:
         self._scale, self._softcap = logit_scale(model.config)
         self._reaches = layer_reaches(self._config)
         parameters = inspect.signature(self._base.forward).parameters
+        if "position_ids" not in parameters:
+            raise UnsupportedModelError(
+                f"{type(model).__name__} takes no positions: it counts the tokens of a pass (ALiBi does), and in a tree several nodes"
+                " stand at one position. Use a model with rotary or learned positions"
+            )
         self._cache_argument = "cache" if "cache" in parameters else "past_key_values"
         self._attention: str | None = attention.NAME
         weight = next(embeddings.parameters())

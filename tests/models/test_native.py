@@ -57,7 +57,8 @@ def test_states_are_the_adapters(kind: str, shape: TreeShape) -> None:
     pretrained = LLAMAS[kind]()
     ours, theirs = native(pretrained), adapter(pretrained)
     hidden = two_rows(ours, shape)
-    assert torch.allclose(hidden, two_rows(theirs, shape), rtol=0, atol=1e-9)  # float64: both round at 1e-15
+    # transformers' norms round to float32 on the way; without them it would be 1e-15
+    assert torch.allclose(hidden, two_rows(theirs, shape), rtol=0, atol=1e-4)
     assert torch.allclose(ours.lm_head(hidden), theirs.lm_head(hidden), rtol=0, atol=1e-9)
     ids = torch.tensor([0, 5, 63])
     assert torch.allclose(ours.projection(ids)(hidden), ours.lm_head(hidden)[:, ids], rtol=0, atol=1e-9)

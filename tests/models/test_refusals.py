@@ -19,7 +19,8 @@ _TINY: dict[str, Any] = {
 
 def causal(model_type: str, **changes: Any) -> PreTrainedModel:
     torch.manual_seed(0)
-    return AutoModelForCausalLM.from_config(CONFIG_MAPPING[model_type](**{**_TINY, **changes})).eval()
+    settings = {name: value for name, value in {**_TINY, **changes}.items() if value is not None}
+    return AutoModelForCausalLM.from_config(CONFIG_MAPPING[model_type](**settings)).eval()
 
 
 def t5() -> PreTrainedModel:
@@ -35,20 +36,29 @@ def qwen3_next() -> PreTrainedModel:
     )  # fmt: skip
 
 
+_NO_ROLLBACK = "cannot be rolled back after a rejected guess.*Use a model whose layers are all attention"
+REFUSED: dict[str, tuple[Callable[[], PreTrainedModel], str]] = {
+    "mamba": (lambda: causal("mamba", state_size=4), _NO_ROLLBACK),
+    "mamba2": (lambda: causal("mamba2", state_size=4, num_heads=8, head_dim=8, n_groups=1), _NO_ROLLBACK),
+    "qwen3_next", layer_types=["linear_attention", "full_attention"], linear_num_value_heads=4, linear_num_key_heads=2,
+        linear_key_head_dim=8, linear_value_head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16,
+        shared_expert_intermediate_size=16,
+    )  # fmt: skip
+
+
+_NO_ROLLBACK = "cannot be rolled back after a rejected guess.*Use a model whose layers are all attention"
 REFUSED: dict[str, tuple[Callable[[], PreTrainedModel], str]] = {
     "mamba": (lambda: causal("mamba", state_size=4), "recurrent state.*cannot be rolled back.*Use a model"),
     "mamba2": (
         lambda: causal("mamba2", state_size=4, num_heads=8, head_dim=8, n_groups=1),
         "recurrent state.*cannot be rolled back.*Use a model",
     ),
-    "qwen3_next": (qwen3_next, "layers of kind linear_attention.*cannot be rolled back.*Use a model"),
-    "recurrent_gemma": (
-        lambda: causal("recurrent_gemma", lru_width=32, attention_window_size=8),
-        "recurrent.*cannot be rolled back",
-    ),
-    "lfm2": (lambda: causal("lfm2", layer_types=["conv", "full_attention"], block_multiple_of=8), "layers of kind conv"),
-    "bloom": (lambda: causal("bloom", n_head=4, n_layer=2), "4D attention mask"),
-    "mpt": (lambda: causal("mpt", d_model=32, n_heads=4, n_layers=2), "4D attention mask"),
+    "qwen3_next": (qwen3_next, "layers of kind linear_attention.*" + _NO_ROLLBACK),
+    "recurrent_gemma": (lambda: causal("recurrent_gemma", lru_width=32, attention_window_size=8), _NO_ROLLBACK),
+    "lfm2": (lambda: causal("lfm2", layer_types=["conv", "full_attention"], block_multiple_of=8), "layers of kind conv.*" + _NO_ROLLBACK),
+    "bloom": (lambda: causal("bloom", n_head=4, n_layer=2), "BloomForCausalLM takes no positions.*Use a model"),
+    "mpt": (lambda: causal("mpt", d_model=32, n_heads=4, n_layers=2), "MptForCausalLM takes no positions.*Use a model"),
+    "falcon with ALiBi": (lambda: causal("falcon", alibi=True, head_dim=None), "FalconForCausalLM"),
     "t5": (t5, "encoder-decoder"),
     "a model without LM head": (
         lambda: AutoModel.from_config(CONFIG_MAPPING["llama"](**_TINY)),
@@ -57,11 +67,12 @@ REFUSED: dict[str, tuple[Callable[[], PreTrainedModel], str]] = {
 }
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("kind", REFUSED)
-def test_refused(kind: str) -> None:
+def test_refused(kind: str, dtype: torch.dtype) -> None:
     make, sentence = REFUSED[kind]
     with pytest.raises(UnsupportedModelError, match=sentence):
-        load_model(make())
+        load_model(make().to(dtype))
 
 
 @pytest.mark.parametrize("load", [adapter, native])
