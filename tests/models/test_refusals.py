@@ -40,22 +40,12 @@ _NO_ROLLBACK = "cannot be rolled back after a rejected guess.*Use a model whose 
 REFUSED: dict[str, tuple[Callable[[], PreTrainedModel], str]] = {
     "mamba": (lambda: causal("mamba", state_size=4), _NO_ROLLBACK),
     "mamba2": (lambda: causal("mamba2", state_size=4, num_heads=8, head_dim=8, n_groups=1), _NO_ROLLBACK),
-    "qwen3_next", layer_types=["linear_attention", "full_attention"], linear_num_value_heads=4, linear_num_key_heads=2,
-        linear_key_head_dim=8, linear_value_head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16,
-        shared_expert_intermediate_size=16,
-    )  # fmt: skip
-
-
-_NO_ROLLBACK = "cannot be rolled back after a rejected guess.*Use a model whose layers are all attention"
-REFUSED: dict[str, tuple[Callable[[], PreTrainedModel], str]] = {
-    "mamba": (lambda: causal("mamba", state_size=4), "recurrent state.*cannot be rolled back.*Use a model"),
-    "mamba2": (
-        lambda: causal("mamba2", state_size=4, num_heads=8, head_dim=8, n_groups=1),
-        "recurrent state.*cannot be rolled back.*Use a model",
-    ),
     "qwen3_next": (qwen3_next, "layers of kind linear_attention.*" + _NO_ROLLBACK),
     "recurrent_gemma": (lambda: causal("recurrent_gemma", lru_width=32, attention_window_size=8), _NO_ROLLBACK),
-    "lfm2": (lambda: causal("lfm2", layer_types=["conv", "full_attention"], block_multiple_of=8), "layers of kind conv.*" + _NO_ROLLBACK),
+    "lfm2": (
+        lambda: causal("lfm2", layer_types=["conv", "full_attention"], block_multiple_of=8),
+        "layers of kind conv.*" + _NO_ROLLBACK,
+    ),
     "bloom": (lambda: causal("bloom", n_head=4, n_layer=2), "BloomForCausalLM takes no positions.*Use a model"),
     "mpt": (lambda: causal("mpt", d_model=32, n_heads=4, n_layers=2), "MptForCausalLM takes no positions.*Use a model"),
     "falcon with ALiBi": (lambda: causal("falcon", alibi=True, head_dim=None), "FalconForCausalLM"),

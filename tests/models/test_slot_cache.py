@@ -19,6 +19,7 @@ def new(max_rows: int = 4, max_tokens: int = 4000) -> SlotCache:
     return SlotCache(LAYERS, max_rows=max_rows, max_tokens=max_tokens)
 
 
+@torch.inference_mode()
 def run_pass(cache: SlotCache, names_RN: list[list[int]]) -> None:
     """What a pass does: make room, then write each row's nodes behind its length, in every layer."""
     nodes = max(len(names) for names in names_RN)
