@@ -22,11 +22,10 @@ from headstart.engine.stop import crop
 from headstart.errors import InvalidParameterError, PromptError
 from headstart.models.protocol import BaseModel
 from headstart.request import Request
+from headstart.sampling.noise import fold
 from headstart.sampling.processors import MinNewTokens
 from headstart.sampling.row import RowSampling, choose
 from headstart.trees.candidate import CandidateTree
-
-_T = TypeVar("_T")
 
 Outcome = TypeVar("Outcome")
 
@@ -65,7 +64,7 @@ class Engine:
         row = Row(
             number=next(self._numbers),
             request=request,
-            sampling=RowSampling(params=request.params, seed=request.seed, prompt_length=len(request.prompt_ids)),
+            sampling=RowSampling(params=request.params, seed=fold(request.seed, 0), prompt_length=len(request.prompt_ids)),
             limit=self._limit(request),
             nodes=self._nodes(request),
         )
