@@ -47,6 +47,7 @@ def load(
     max_context: int | None = None,
     max_rows: int | None = None,
     cache_tokens: int | None = None,
+    bitwise: bool = True,
 ) -> "LLM":
     """Load a causal language model and, where there are some, its heads.
 
@@ -61,6 +62,8 @@ def load(
         max_context: a context length below the model's.
         max_rows: how many texts are decoded at once; further ones wait.
         cache_tokens: how many positions the cache may hold, all rows together.
+        bitwise: in bfloat16 on a CPU, let the native decoder keep a token's logits the same bits in any tree, batch and chunk,
+            so that texts are equal there too; False takes the fastest attention instead.
 
     Raises:
         ModelNotFoundError, UnsupportedModelError, HeadsError, TreeError, InvalidParameterError.
@@ -69,7 +72,7 @@ def load(
         if value is not None and value < 1:
             raise InvalidParameterError(f"{name} is {value}; expected at least 1")
     base, hf_tokenizer = load_model(
-        model, dtype=dtype, device=device, max_context=max_context, max_rows=max_rows, cache_tokens=cache_tokens
+        model, dtype=dtype, device=device, max_context=max_context, max_rows=max_rows, cache_tokens=cache_tokens, bitwise=bitwise
     )
     found = find_heads(model, heads)
     if found is None and heads == "auto" and drafter == "auto":

@@ -6,6 +6,7 @@ float32, because in bfloat16 a pass of another shape rounds otherwise and near-t
 from functools import lru_cache
 
 import pytest
+from transformers import PreTrainedModel
 
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
@@ -25,7 +26,7 @@ from tests.tiny_models import generated, noise_heads
 
 pytestmark = pytest.mark.bundled
 
-NEW = 24
+NEW = 16
 QUESTIONS = ["How do I reset my password?", "Translate to French: the cat sleeps.", "1, 2, 3,"]
 TREE = TreeShape.full([2, 2, 1])
 
@@ -40,6 +41,11 @@ def llm() -> LLM:
 
 
 @lru_cache(maxsize=1)
+def pretrained() -> PreTrainedModel:
+    return load_pretrained(find("bundled"), "float32", "cpu")[0]
+
+
+@lru_cache(maxsize=1)
 def prompts() -> list[list[int]]:
     tokenizer = llm().tokenizer
     assert tokenizer is not None
@@ -49,8 +55,7 @@ def prompts() -> list[list[int]]:
 @lru_cache(maxsize=1)
 def true() -> list[list[int]]:
     """What transformers writes; past the end of the text, so that all are equally long."""
-    pretrained = load_pretrained(find("bundled"), "float32", "cpu")[0]
-    return [generated(pretrained, prompt, NEW) for prompt in prompts()]
+    return [generated(pretrained(), prompt, NEW) for prompt in prompts()]
 
 
 def test_greedy_is_generate() -> None:
@@ -87,8 +92,7 @@ def test_guesses_change_nothing(temperature: float) -> None:
 
 
 def test_the_adapter_writes_the_same() -> None:
-    pretrained = load_pretrained(find("bundled"), "float32", "cpu")[0]
-    model = TransformersModel(pretrained, max_rows=4, cache_tokens=1024)
+    model = TransformersModel(pretrained(), max_rows=4, cache_tokens=1024)
     known = {tuple(prompts()[0]): true()[0]}
     scripted = ScriptedDrafter(known, TREE, accuracy=0.7, vocab=model.facts.vocab_size)
     engine = Engine(model, {"none": PlainDrafter(), "scripted": scripted}, nodes=len(TREE))

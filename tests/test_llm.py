@@ -8,57 +8,26 @@ import pytest
 import torch
 
 from headstart.completion import Chunk, Completion
-from headstart.drafters.heads_directory import HeadsDirectory
-from headstart.errors import (
-    CapacityError,
-    ChatTemplateError,
-    HeadsError,
-    HeadstartError,
-    InvalidParameterError,
-    PromptError,
-    TreeError,
-)
+from headstart.errors import HeadstartError, InvalidParameterError
 from headstart.llm import LLM, load
 from headstart.sampling.noise import fold
-from headstart.trees.shape import TreeShape
-from tests.tiny_models import (
-    CONTEXT,
-    EOS,
-    LETTERS,
-    VOCAB,
-    alphabet_heads,
-    alphabet_model,
-    letter_ids,
-    letters_tokenizer,
-    native,
-    noise_heads,
-    tiny,
-)
+from tests.tiny_llm import busy, tiny_llm
+from tests.tiny_models import CONTEXT, EOS, LETTERS, letter_ids, tiny
 
 SAMPLED = {"temperature": 1.0, "max_new_tokens": 30}
 SHARPNESS = 0.5  # the next letter has exp(4) / (exp(4) + 63) = 46 % at temperature 1
 
 
-def make(*, sharpness: float = 1.0, heads: bool = True, tokenizer: bool = True, **options: Any) -> LLM:
-    model = native(alphabet_model(sharpness=sharpness), **options)
-    return LLM(model, letters_tokenizer() if tokenizer else None, heads=alphabet_heads(model) if heads else None)
-
-
 @pytest.fixture
 def llm() -> LLM:
     """With heads that are always right when greedy: four letters a step."""
-    return make()
+    return tiny_llm()
 
 
 @pytest.fixture
 def loose() -> LLM:
     """One whose sampled texts wander."""
-    return make(sharpness=SHARPNESS)
-
-
-def busy(llm: LLM) -> bool:
-    """Whether anything of any request is left."""
-    return llm._engine.has_work or bool(llm._inbox) or llm.model.cache.rows > 0
+    return tiny_llm(sharpness=SHARPNESS)
 
 
 class TestGenerate:
@@ -109,7 +78,7 @@ class TestGenerate:
         assert (out.text, len(out.token_ids)) == ("bcde", 6)
 
     def test_to_the_end_of_the_context(self) -> None:
-        llm = make()
+        llm = tiny_llm()
         out = llm.generate("a" * (CONTEXT - 1), max_new_tokens=None)
         assert (out.text, out.finish_reason, out.stats.steps) == ("b", "length", 0)
         out = llm.generate("a" * (CONTEXT - 10), max_new_tokens=500)
@@ -124,7 +93,7 @@ class TestGenerate:
         assert not busy(llm)
 
     def test_more_prompts_than_rows(self) -> None:
-        llm = make(max_rows=2)
+        llm = tiny_llm(max_rows=2)
         assert [out.text for out in llm.generate(list("abcdefg"), max_new_tokens=2)] == ["bc", "cd", "de", "ef", "fg", "gh", "hi"]
 
     def test_a_chat(self, llm: LLM) -> None:
@@ -292,129 +261,6 @@ class TestSeeds:
     def test_any_integer(self, loose: LLM, seed: int) -> None:
         out = loose.generate("a", seed=seed, **SAMPLED)
         assert loose.generate("a", seed=out.seed, **SAMPLED).token_ids == out.token_ids
-
-
-class TestMistakes:
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"temperature": -0.1}, "temperature is -0.1; expected 0"),
-            ({"temperature": float("nan")}, "temperature is nan"),
-            ({"top_p": 0.0}, r"top_p is 0.0; expected a number in \(0, 1\]"),
-            ({"top_p": 1.1}, "top_p is 1.1"),
-            ({"top_k": 0}, "top_k is 0; expected None"),
-            ({"min_p": 1.0}, r"min_p is 1.0; expected a number in \[0, 1\)"),
-            ({"min_p": -0.1}, "min_p is -0.1"),
-            ({"max_new_tokens": 0}, "max_new_tokens is 0; expected at least 1"),
-            ({"min_new_tokens": -1}, "min_new_tokens is -1; expected at least 0"),
-            ({"nodes": 0}, "nodes is 0; expected at least 1"),
-            ({"threads": 0}, "threads is 0"),
-            ({"max_context": 0}, "max_context is 0"),
-            ({"max_rows": 0}, "max_rows is 0"),
-            ({"cache_tokens": 0}, "cache_tokens is 0"),
-            ({"stop": ""}, "a stop string is empty"),
-            ({"stop": ["a", ""]}, "a stop string is empty"),
-            ({"drafter": "eagle"}, r"drafter 'eagle' is not available; expected one of \['medusa', 'none'\]"),
-            ({"max_tokens": 5}, r"unknown options \['max_tokens'\]; expected some of \['max_new_tokens'"),
-        ],
-    )
-    def test_option(self, llm: LLM, options: dict[str, Any], message: str) -> None:
-        for call in (llm.generate, llm.chat, llm.stream):
-            with pytest.raises(InvalidParameterError, match=message):
-                call("a", **options)
-        assert not busy(llm)
-
-    @pytest.mark.parametrize(
-        ("prompt", "message"),
-        [
-            ("", "the prompt is empty"),
-            ([[]], "the prompt is empty"),
-            ("a" * CONTEXT, f"the prompt has {CONTEXT} tokens and the context {CONTEXT}"),
-            ([3, VOCAB], f"ids outside 0 to {VOCAB - 1}"),
-            ([-1], "ids outside"),
-        ],
-    )
-    def test_prompt(self, llm: LLM, prompt: Any, message: str) -> None:
-        with pytest.raises(PromptError, match=message):
-            llm.generate(prompt)
-        assert not busy(llm)
-
-    def test_one_bad_prompt_in_a_list(self, llm: LLM) -> None:
-        with pytest.raises(PromptError, match="the prompt is empty"):
-            llm.generate(["a", ""])
-        with pytest.raises(PromptError, match=f"the prompt has {CONTEXT} tokens"):
-            llm.generate(["a", "a" * CONTEXT])
-        assert not busy(llm)  # the good one is not left behind
-
-    def test_a_text_that_never_fits(self) -> None:
-        llm = make(cache_tokens=20)
-        with pytest.raises(CapacityError, match=r"cache_tokens is 20.*max_new_tokens"):
-            llm.generate("a", max_new_tokens=30)
-        assert llm.generate("a", max_new_tokens=5).text == "bcdef"
-
-    def test_without_a_tokenizer(self) -> None:
-        llm = make(tokenizer=False)
-        out = llm.generate(letter_ids("a"), max_new_tokens=3)
-        assert (out.text, out.token_ids) == ("", tuple(letter_ids("bcd")))
-        with pytest.raises(PromptError, match="without a tokenizer; give the prompt as a list of token ids"):
-            llm.generate("a")
-        with pytest.raises(ChatTemplateError, match="without a tokenizer"):
-            llm.chat("a")
-        with pytest.raises(InvalidParameterError, match="stop strings need a tokenizer"):
-            llm.generate(letter_ids("a"), stop="x")
-        assert not busy(llm)
-
-    def test_without_a_chat_template(self, llm: LLM) -> None:
-        assert llm.tokenizer is not None
-        llm.tokenizer.hf.chat_template = None
-        with pytest.raises(ChatTemplateError, match=r"no chat template.*generate\(\)"):
-            llm.chat("a")
-
-    def test_without_heads(self) -> None:
-        llm = make(heads=False)
-        assert llm.drafter == "none"
-        with pytest.raises(InvalidParameterError, match=r"drafter 'medusa' is not available.*name them with heads="):
-            llm.generate("a", drafter="medusa")
-        with pytest.raises(InvalidParameterError, match="drafter 'medusa' is not available"):
-            LLM(llm.model, llm.tokenizer, drafter="medusa")
-
-    def test_heads_of_another_model(self) -> None:
-        model = native(tiny("llama"))
-        with pytest.raises(
-            HeadsError, match=r"hidden size of 32.*trained for another base model with 64; use the heads of this model"
-        ):
-            LLM(model, None, heads=alphabet_heads(native(alphabet_model())))
-
-    def test_a_tree_deeper_than_the_heads(self) -> None:
-        model = native(tiny("llama"))
-        with pytest.raises((TreeError, HeadsError), match=r"5 deep.*3 heads"):
-            LLM(model, None, heads=HeadsDirectory(noise_heads(model), TreeShape.chain(5)))
-
-    def test_load_checks_its_numbers(self) -> None:
-        for name in ("nodes", "threads", "max_context", "max_rows"):
-            with pytest.raises(InvalidParameterError, match=f"{name} is 0; expected at least 1"):
-                load(tiny("llama"), **{name: 0})
-
-
-class TestFailures:
-    def test_one_text_raises_and_a_list_reports(self, llm: LLM) -> None:
-        assert llm.heads is not None
-
-        def boom(*_: Any, **__: Any) -> torch.Tensor:
-            raise RuntimeError("the heads failed")
-
-        llm.heads.heads.forward = boom  # type: ignore[method-assign]
-        with pytest.raises(RuntimeError, match="the heads failed"):
-            llm.generate("a", max_new_tokens=5)
-        with pytest.raises(RuntimeError, match="the heads failed"):
-            list(llm.stream("a", max_new_tokens=5))
-        outs = llm.generate(["a", "b"], max_new_tokens=5)
-        assert [(out.finish_reason, str(out.error), out.text) for out in outs] == [
-            ("error", "the heads failed", "b"),
-            ("error", "the heads failed", "c"),
-        ]
-        assert llm.generate("a", max_new_tokens=5, drafter="none").text == "bcdef"
-        assert not busy(llm)
 
 
 class TestLoad:

@@ -1,7 +1,7 @@
 """Options that several commands share. The fields' docs are the help texts."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -23,11 +23,21 @@ class ModelOptions:
     """Precision; "auto" is bfloat16 where the processor has it, else float32."""
     device: str = "auto"
     """Where to compute, "cpu" or "cuda" for instance; "auto" takes the fastest there is."""
+    bitwise: Annotated[bool, Parameter(negative_bool="no-")] = True
+    """In bfloat16 on a CPU, keep a token's logits the same bits in every tree and batch; without, attention is faster."""
 
     def load(self, model: str, *, drafter: str | None = None, threads: int | None = None) -> "LLM":
         """The model and its heads. torch is loaded here and not before, so that asking for help is quick."""
         heads = None if self.heads == "none" else self.heads
-        return headstart.load(model, heads=heads, drafter=drafter or "auto", dtype=self.dtype, device=self.device, threads=threads)
+        return headstart.load(
+            model,
+            heads=heads,
+            drafter=drafter or "auto",
+            dtype=self.dtype,
+            device=self.device,
+            threads=threads,
+            bitwise=self.bitwise,
+        )
 
 
 @Parameter(name="*")

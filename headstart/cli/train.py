@@ -41,7 +41,8 @@ def run(
     """
     from headstart.train.run import train  # torch comes with it, and asking for help has to be quick
 
-    llm = headstart.load(model, heads=None, drafter="none", dtype=dtype, device=device, max_rows=options.max_rows)
+    # no tree is verified here, so that the order of sums can be the fastest
+    llm = headstart.load(model, heads=None, drafter="none", dtype=dtype, device=device, max_rows=options.max_rows, bitwise=False)
     if llm.tokenizer is None:
         raise TrainingError(f"{model} came without a tokenizer, and training reads and writes texts; put one beside the model")
     result = train(llm.model, llm.tokenizer, output, options=options)

@@ -17,7 +17,6 @@ from headstart.models.bitwise_columns import MULTIPLE, SLAB, Columns, arranged
 from headstart.models.masks import Reach
 from headstart.models.native_pass import NativePass
 from headstart.models.native_spec import NativeSpec
-from headstart.models.slot_cache import SlotCache
 
 _CHUNK = 128  # nodes of a prompt at a time: bounds the scores' memory, and columns behind them need not be read
 _HIDDEN = float("-inf")
@@ -33,7 +32,7 @@ class _Part:
     gathered: list[torch.Tensor]
     """B x C slots of the columns behind those, slab by slab."""
     masks: Mapping[str, torch.Tensor]
-    """B x 1 x N x 1 x C, additive, by kind of layer."""
+    """Additive, by kind of layer: B x 1 x C x (N * G), a lone query twice; without the second axis where B is 1."""
 
 
 class BitwiseAttention:
@@ -48,78 +47,97 @@ class BitwiseAttention:
     """
 
     def __init__(
-        self, one_pass: NativePass, cache: SlotCache, parent_BN: torch.Tensor | None, spec: NativeSpec, dtype: torch.dtype, span: int
+        self, one_pass: NativePass, parent_BN: torch.Tensor | None, spec: NativeSpec, dtype: torch.dtype, span: int
     ) -> None:
         self._pass, self._spec, self._dtype = one_pass, spec, dtype
         if parent_BN is None or _in_a_line(one_pass, parent_BN):
             starts = range(0, one_pass.nodes, _CHUNK)
             self._parts = [self._line(slice(start, min(start + _CHUNK, one_pass.nodes))) for start in starts]
-            self._slots = max(part.natural for part in self._parts)
-            if cache.fits(cache.rows, self._slots):
-                cache.reserve(cache.rows, self._slots)
+            slots = max(part.natural for part in self._parts)
         else:
             self._parts = [self._tree(parent_BN, span)]
-            self._slots = one_pass.live
+            slots = one_pass.live
+        self._slots = slots
+        self._missing = slots - one_pass.open(slots)
+        self._sums_in = torch.promote_types(dtype, torch.float32)
 
     def __call__(
         self, layer: int, q_BNHD: torch.Tensor, k_BNJD: torch.Tensor, v_BNJD: torch.Tensor
     ) -> torch.Tensor:
-        """Returns B x N x (H * D). Where a lone node comes twice, both are computed and the first is written."""
-        nodes = self._pass.nodes
-        keys, values = self._pass.write(layer, k_BNJD[:, :nodes], v_BNJD[:, :nodes], self._slots)
-        if keys.shape[2] < self._slots:  # the cache's last slots: the columns behind them have to come from somewhere
-            keys, values = (F.pad(x, (0, 0, 0, self._slots - x.shape[2])) for x in (keys, values))
-        kind = self._spec.kinds_L[layer]
-        if len(self._parts) == 1:
-            return self._attend(self._parts[0], kind, q_BNHD, keys, values)
-        return torch.cat([self._attend(part, kind, q_BNHD[:, part.nodes], keys, values) for part in self._parts], 1)
+        """Returns B x N x (H * D)."""
+        one_pass, spec = self._pass, self._spec
+        one_pass.write(layer, k_BNJD, v_BNJD)
+        keys, values = one_pass.keys_L[layer], one_pass.values_L[layer]
+        if self._missing:  # at the very end of the cache: the columns behind it have to come from somewhere
+            keys, values = (F.pad(x, (0, 0, 0, self._missing)) for x in (keys, values))
+        rows, nodes, heads, size = q_BNHD.shape
+        joined, kind = rows * spec.kv_heads, spec.kinds_L[layer]
+        if nodes == 1:  # no axes to swap
+            out = self._attend(self._parts[0], kind, q_BNHD.reshape(joined, spec.groups, size), keys, values)
+            return out.reshape(rows, 1, heads * size)
+        q = q_BNHD.reshape(rows, nodes, spec.kv_heads, spec.groups, size).transpose(1, 2)
+        outs = []
+        for part in self._parts:
+            out = self._attend(part, kind, q[:, :, part.nodes].reshape(joined, -1, size), keys, values)
+            outs.append(out.reshape(rows, spec.kv_heads, -1, spec.groups, size).transpose(1, 2))
+        return (outs[0] if len(outs) == 1 else torch.cat(outs, 1)).reshape(rows, nodes, heads * size)
 
     def _attend(
-        self, part: _Part, kind: str, q_BNHD: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+        self, part: _Part, kind: str, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
     ) -> torch.Tensor:
-        spec = self._spec
-        rows, nodes, heads, size = q_BNHD.shape
-        q = q_BNHD.reshape(rows, nodes, spec.kv_heads, spec.groups, size).transpose(1, 2)
-        q = q.reshape(rows, spec.kv_heads, nodes * spec.groups, size)
-        lone = q.shape[2] == 1
+        """Queries and results (B * J) x (N * G) x D."""
+        lone = q.shape[1] == 1
         if lone:  # a product of one row takes another kernel
-            q = q.expand(-1, -1, 2, -1)
-        weights, copies = self._weights(part, kind, q, keys), q.shape[2] // spec.groups
-        weights = weights.view(rows, spec.kv_heads, copies * spec.groups, -1)
-        out: torch.Tensor | None = None
-        for column in range(0, part.natural, SLAB):
-            stop = min(column + SLAB, part.natural)
-            out = _plus(out, torch.matmul(weights[..., column:stop], values[:, :, column:stop]))
-        column = part.natural
-        for slots_BC in part.gathered:
-            stop = column + slots_BC.shape[1]
-            out = _plus(out, torch.matmul(weights[..., column:stop], _picked(values, slots_BC)))
-            column = stop
-        assert out is not None
-        out = out.to(values.dtype)
-        if lone:
-            out = out[:, :, :1]
-        return out.view(rows, spec.kv_heads, nodes, spec.groups, size).transpose(1, 2).reshape(rows, nodes, heads * size)
+            q = q.expand(-1, 2, -1)
+        if not part.gathered and part.natural < self._slots:
+            keys = keys[:, : part.natural]
+        weights = self._weights(part, part.masks[kind], q, keys)
+        if part.natural == self._slots <= SLAB:
+            out = torch.bmm(weights, values)
+        elif not part.natural and len(part.gathered) == 1:
+            out = torch.bmm(weights, self._picked(values, part.gathered[0]))
+        else:
+            out = self._slab_by_slab(part, weights, values)
+        return out[:, :1] if lone else out
 
-    def _weights(self, part: _Part, kind: str, q: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-        """Softmax of the scores, B x J x N x G x C."""
-        spec, mask = self._spec, part.masks[kind]
-        scores = torch.matmul(keys if part.gathered else keys[:, :, : part.natural], q.transpose(2, 3))
+    def _slab_by_slab(self, part: _Part, weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        pieces = [values[:, start : min(start + SLAB, part.natural)] for start in range(0, part.natural, SLAB)]
+        pieces += [self._picked(values, slots_BC) for slots_BC in part.gathered]
+        products, column = [], 0
+        for piece in pieces:
+            products.append(torch.bmm(weights[..., column : column + piece.shape[1]], piece))
+            column += piece.shape[1]
+        if len(products) == 2:  # one sum, rounded once, is what float32 would give
+            return products[0] + products[1]
+        out = products[0].to(self._sums_in)
+        for product in products[1:]:
+            out += product
+        return out.to(values.dtype)
+
+    def _weights(self, part: _Part, mask: torch.Tensor, q: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        """Softmax of the scores, (B * J) x (N * G) x C."""
+        spec, rows = self._spec, self._pass.rows
+        scores = torch.bmm(keys, q.transpose(1, 2))
         scale = spec.scale
         if spec.softcap is not None:
             scores = scores.mul_(scale / spec.softcap).tanh_()
             scale = spec.softcap
-        rows, heads, _, queries = scores.shape
-        masked = scores.new_empty(rows, heads, queries // spec.groups, spec.groups, mask.shape[-1])
-        pieces = [scores[:, :, : part.natural]] if part.natural else []
-        pieces += [_picked(scores, slots_BC) for slots_BC in part.gathered]
-        column = 0
-        for piece in pieces:
-            stop = column + piece.shape[2]
-            by_head = piece.view(rows, heads, stop - column, -1, spec.groups).permute(0, 1, 3, 4, 2)
-            torch.add(mask[..., column:stop], by_head, alpha=scale, out=masked[..., column:stop])
-            column = stop
-        return torch.softmax(masked, -1)
+        if part.gathered:
+            pieces = [scores[:, : part.natural]] if part.natural else []
+            pieces += [self._picked(scores, slots_BC) for slots_BC in part.gathered]
+            scores = pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)
+        # added where the scores lie, in their own order of axes; softmax turns them on its way
+        added_to = scores if rows == 1 else scores.view(rows, spec.kv_heads, *scores.shape[1:])
+        torch.add(mask, added_to, alpha=scale, out=added_to)
+        return torch.softmax(scores.transpose(1, 2), -1)
+
+    def _picked(self, x: torch.Tensor, slots_BC: torch.Tensor) -> torch.Tensor:
+        """From (B * J) x S x D: (B * J) x C x D."""
+        if len(slots_BC) == 1:
+            return x.index_select(1, slots_BC[0])
+        rows_B1 = torch.arange(len(slots_BC))[:, None]
+        by_row = x.view(len(slots_BC), -1, *x.shape[1:])
+        return by_row[rows_B1, :, slots_BC].transpose(1, 2).reshape(x.shape[0], -1, x.shape[2])
 
     def _line(self, nodes: slice) -> _Part:
         """Nodes that lie in the slots of their positions."""
@@ -155,13 +173,15 @@ class BitwiseAttention:
     def _mask(
         self, seen: list[torch.Tensor], positions: list[torch.Tensor], own_BN: torch.Tensor, reach: Reach
     ) -> torch.Tensor:
-        """From pieces of B x N x C and B x C; B x 1 x N x 1 x C."""
+        """From pieces of B x N x C and B x C, as a part has it."""
         if reach.window is not None:
             pairs = zip(seen, positions, strict=True)
             seen = [piece & (own_BN[:, :, None] - at[:, None] < reach.window) for piece, at in pairs]
         seen_BNC = seen[0] if len(seen) == 1 else torch.cat(seen, -1)
-        mask = torch.zeros(seen_BNC.shape, dtype=self._dtype).masked_fill_(~seen_BNC, _HIDDEN)
-        return mask[:, None, :, None]
+        queries = max(2, seen_BNC.shape[1] * self._spec.groups)
+        seen_BCN = seen_BNC.transpose(1, 2).repeat_interleave(queries // seen_BNC.shape[1], 2)
+        mask = torch.zeros(seen_BCN.shape, dtype=self._dtype).masked_fill_(~seen_BCN, _HIDDEN)
+        return mask if self._pass.rows == 1 else mask[:, None]
 
 
 def _in_a_line(one_pass: NativePass, parent_BN: torch.Tensor) -> bool:
@@ -169,18 +189,6 @@ def _in_a_line(one_pass: NativePass, parent_BN: torch.Tensor) -> bool:
         return True
     line = torch.arange(one_pass.nodes)
     return bool((parent_BN == line - 1).all()) and bool((one_pass.depth_BN == line).all())
-
-
-def _plus(out: torch.Tensor | None, part: torch.Tensor) -> torch.Tensor:
-    return part if out is None else torch.add(out, part, out=out) if out.dtype == torch.float32 else out.float() + part
-
-
-def _picked(x_BJSD: torch.Tensor, slots_BC: torch.Tensor) -> torch.Tensor:
-    """B x J x C x D."""
-    if len(slots_BC) == 1:
-        return x_BJSD.index_select(2, slots_BC[0])
-    rows_B1 = torch.arange(len(slots_BC))[:, None]
-    return x_BJSD[rows_B1, :, slots_BC].transpose(1, 2).contiguous()
 
 
 def _stacked(each: list[Columns | None]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

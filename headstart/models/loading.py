@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -28,24 +28,30 @@ def load_model(
     max_context: int | None = None,
     max_rows: int | None = None,
     cache_tokens: int | None = None,
+    bitwise: bool = True,
 ) -> tuple[BaseModel, PreTrainedTokenizerBase | None]:
     """The base model ready to decode, and its tokenizer where one was found.
+
+    ``bitwise`` asks the native decoder to keep the bits of bfloat16 logits the same in every tree, batch and chunk.
 
     Raises:
         ModelNotFoundError: nothing there, or what is there is broken.
         UnsupportedModelError: it cannot be decoded with rollback.
     """
     pretrained, tokenizer, name = load_pretrained(find(model), dtype, device)
+    limits: dict[str, Any] = {
+        "name": name,
+        "extra_eos_ids": _tokenizer_eos(tokenizer),
+        "max_rows": max_rows or DEFAULT_ROWS,
+        "cache_tokens": cache_tokens or DEFAULT_CACHE_TOKENS,
+        "max_context": max_context,
+    }
+    base: BaseModel
     # a model that the caller holds stays the one that computes: it may be changed later, or be one of a kind
-    implementation = NativeModel if not isinstance(model, PreTrainedModel) and covers(pretrained) else TransformersModel
-    base = implementation(
-        pretrained,
-        name=name,
-        extra_eos_ids=_tokenizer_eos(tokenizer),
-        max_rows=max_rows or DEFAULT_ROWS,
-        cache_tokens=cache_tokens or DEFAULT_CACHE_TOKENS,
-        max_context=max_context,
-    )
+    if not isinstance(model, PreTrainedModel) and covers(pretrained):
+        base = NativeModel(pretrained, bitwise=bitwise and next(pretrained.parameters()).dtype == torch.bfloat16, **limits)
+    else:
+        base = TransformersModel(pretrained, **limits)
     check_tree_passes(base, pretrained)
     return base, tokenizer
 

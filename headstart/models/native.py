@@ -1,59 +1,55 @@
-"""A compact decoder of the Llama architecture: fused and prepacked products, attention over the live part of the cache.
+"""A compact decoder of the Llama family: joined and prepacked products, attention over the live part of the cache.
 
 It does what the transformers adapter does for these models in about half the time per pass. Which models it covers is
-decided in ``covers``; everything else goes to the adapter.
+decided in ``native_spec.py``; everything else goes to the adapter.
 
-Shapes: B rows, N nodes, H query heads, J key/value heads, G query heads per key/value head, S slots, D size of a head, L layers.
+Shapes: B rows, N nodes, T positions of a chunk, V vocabulary, H query heads, J key/value heads, D hidden size or size of a head.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
-from transformers import LlamaForCausalLM, PreTrainedModel
+from transformers import PreTrainedModel
 
-from headstart.models.config_facts import context_length, eos_ids
-from headstart.models.masks import Reach, pass_masks
+from headstart.errors import UnsupportedModelError
+from headstart.models.bitwise_attention import BitwiseAttention
+from headstart.models.bitwise_probe import fitting_span
+from headstart.models.config_facts import context_length, eos_ids, logit_scale
+from headstart.models.native_attention import FastAttention
+from headstart.models.native_norm import RMSNorm
+from headstart.models.native_pass import NativeCache, NativePass
+from headstart.models.native_rotary import Rotary
+from headstart.models.native_spec import spec_of
+from headstart.models.native_weights import NativeLayer, native_layer
 from headstart.models.packed_linear import PackedLinear
+from headstart.models.projection import finish
 from headstart.models.protocol import ModelFacts, Projection
-from headstart.models.slot_cache import LayerSpec, SlotCache
+from headstart.models.slot_cache import LayerSpec
 from headstart.trees.candidate import CandidateTree
 
-_REACH = {"full": Reach()}
-_FLASH_FROM = 64  # nodes in a pass from which the fused attention kernel beats two plain products
+_ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "silu": F.silu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+}
 
 
 def covers(model: PreTrainedModel) -> bool:
-    """Whether this model is a plain Llama on one device, in a floating-point format."""
-    if type(model) is not LlamaForCausalLM or getattr(model, "hf_device_map", None):
-        return False
-    config: Any = model.config
-    parameters = list(model.parameters())
-    return (
-        config.rope_parameters.get("rope_type", "default") == "default"
-        and not config.attention_bias
-        and not config.mlp_bias
-        and config.hidden_act == "silu"
-        and getattr(model, "hf_quantizer", None) is None
-        and len({(p.dtype, p.device) for p in parameters}) == 1
-        and parameters[0].device.type == "cpu"
-    )
-
-
-@dataclass(frozen=True)
-class _Layer:
-    attention_norm: torch.Tensor
-    mlp_norm: torch.Tensor
-    qkv: PackedLinear
-    out: PackedLinear
-    gate_up: PackedLinear
-    down: PackedLinear
+    """Whether the native decoder can stand for this model."""
+    return spec_of(model) is not None
 
 
 class NativeModel:
-    """The native implementation behind :class:`BaseModel`. The transformers model is read and not kept."""
+    """The native implementation behind :class:`BaseModel`. The transformers model is read and not kept.
+
+    Args:
+        bitwise: sum in an order that a token's position alone decides, so that in bfloat16 on a CPU its logits have the same
+            bits in plain decoding, in any tree, batch and chunk of a prompt (``bitwise_probe.py`` says whether this processor
+            keeps that). Otherwise in whatever order is fastest.
+
+    Raises:
+        UnsupportedModelError: the model is not covered.
+    """
 
     def __init__(
         self,
@@ -64,17 +60,23 @@ class NativeModel:
         max_rows: int,
         cache_tokens: int,
         max_context: int | None = None,
+        bitwise: bool = False,
     ) -> None:
-        config: Any = model.config
-        self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
-        self._size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        self._eps = config.rms_norm_eps
-        base: Any = model.model
+        spec = spec_of(model)
+        if spec is None:
+            raise UnsupportedModelError(f"the native decoder does not cover {type(model).__name__}; use the transformers adapter")
+        self._spec, self.bitwise = spec, bitwise
+        self._span = (fitting_span() or 2) if bitwise else 0
+        base, config = model.model, model.config
         self._embedding_VD = base.embed_tokens.weight.detach()
+        self._embedding_scale = getattr(base.embed_tokens, "embed_scale", None)
         self._head_VD = model.lm_head.weight.detach()
-        self._lm_head = PackedLinear(self._head_VD)
-        self._norm = base.norm.weight.detach()
-        self._layers = [_layer(layer) for layer in base.layers]
+        self._head_bias_V = None if model.lm_head.bias is None else model.lm_head.bias.detach()
+        self._lm_head = PackedLinear(self._head_VD, self._head_bias_V)
+        self._logit_scale, self._logit_softcap = logit_scale(config)
+        self._norm = RMSNorm(base.norm.weight, spec.eps, plus_one=spec.family.norm_plus_one)
+        self._layers = [native_layer(layer, spec) for layer in base.layers]
+        self._activation = _ACTIVATIONS[spec.activation]
         dtype, device = self._embedding_VD.dtype, self._embedding_VD.device
         self._facts = ModelFacts(
             name=name,
@@ -86,9 +88,9 @@ class NativeModel:
             device=device,
             implementation="native",
         )
-        self._cos_TD, self._sin_TD = _rotary(base.rotary_emb, self._facts.context_length, dtype)
-        spec = LayerSpec(self._kv_heads, self._size, self._size, dtype, device)
-        self.cache = SlotCache([spec] * len(self._layers), max_rows=max_rows, max_tokens=cache_tokens)
+        self._rotary = Rotary(base.rotary_emb, tuple(spec.reaches), self._facts.context_length, dtype)
+        kept = LayerSpec(spec.kv_heads, spec.head_size, spec.head_size, dtype, device)
+        self.cache = NativeCache([kept] * len(self._layers), max_rows=max_rows, max_tokens=cache_tokens)
 
     @property
     def facts(self) -> ModelFacts:
@@ -99,106 +101,80 @@ class NativeModel:
         rows, chunk = ids_BT.shape
         positions = torch.arange(chunk)
         causal = (positions[:, None] >= positions).expand(rows, chunk, chunk)
-        hidden = self._forward(ids_BT, positions.expand(rows, chunk), causal, first_row)
+        hidden = self._forward(ids_BT, positions.expand(rows, chunk), causal, None, first_row)
         for row, count in enumerate(counts_B, first_row):
             self.cache.lengths[row] += count
         return hidden
 
     @torch.inference_mode()
     def verify(self, tree: CandidateTree) -> torch.Tensor:
-        return self._forward(tree.tokens_BN, tree.depth_BN, tree.ancestors_BNN, 0)
+        return self._forward(tree.tokens_BN, tree.depth_BN, tree.ancestors_BNN, tree.parent_BN, 0)
 
     @torch.inference_mode()
     def lm_head(self, hidden: torch.Tensor) -> torch.Tensor:
-        return self._lm_head(hidden)
+        lone = self.bitwise and hidden.numel() == hidden.shape[-1]  # a product of one row takes another kernel
+        product = self._lm_head(_twice(hidden))[..., :1, :].view(*hidden.shape[:-1], -1) if lone else self._lm_head(hidden)
+        return finish(product, self._logit_scale, self._logit_softcap)
 
     def projection(self, ids: torch.Tensor | None = None) -> Projection:
-        return self._lm_head if ids is None else PackedLinear(self._head_VD[ids])
+        if ids is None:
+            return self.lm_head
+        bias_V = None if self._head_bias_V is None else self._head_bias_V[ids]
+        linear, scale, softcap = PackedLinear(self._head_VD[ids], bias_V), self._logit_scale, self._logit_softcap
+        return lambda hidden: finish(linear(hidden), scale, softcap)
 
     @torch.inference_mode()
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        return F.embedding(ids, self._embedding_VD)
+        embedded = F.embedding(ids, self._embedding_VD)
+        return embedded if self._embedding_scale is None else embedded * self._embedding_scale.to(embedded.dtype)
 
-    def _forward(self, ids_BN: torch.Tensor, depth_BN: torch.Tensor, ancestors_BNN: torch.Tensor, first_row: int) -> torch.Tensor:
-        rows, nodes = ids_BN.shape
-        lengths = self.cache.lengths[first_row : first_row + rows]
-        self.cache.reserve(self.cache.rows, max(lengths) + nodes)
-        mask = pass_masks(lengths, depth_BN, ancestors_BNN, _REACH, self._facts.dtype)["full"]
-        positions = (torch.tensor(lengths)[:, None] + depth_BN).clamp(max=self._facts.context_length - 1)
-        attention = _Attention(self.cache, first_row, lengths, nodes, mask, self._heads // self._kv_heads)
-        # the heads' axis in front of the nodes', as the cache has it
-        cos, sin = self._cos_TD[positions][:, None], self._sin_TD[positions][:, None]
-        x = F.embedding(ids_BN.clamp(min=0), self._embedding_VD)
-        size, rotated = (x.shape[-1],), self._heads + self._kv_heads
-        half = self._size // 2
-        for index, layer in enumerate(self._layers):
-            qkv = layer.qkv(F.rms_norm(x, size, layer.attention_norm, self._eps))
-            qkv = qkv.view(rows, nodes, rotated + self._kv_heads, self._size).transpose(1, 2)
-            qk = qkv[:, :rotated]
-            qk = qk * cos + torch.cat([-qk[..., half:], qk[..., :half]], -1) * sin
-            mixed = attention(index, qk[:, : self._heads], qk[:, self._heads :], qkv[:, rotated:])
-            x = x + layer.out(mixed)
-            gate, up = layer.gate_up(F.rms_norm(x, size, layer.mlp_norm, self._eps)).chunk(2, -1)
-            x = x + layer.down(F.silu(gate) * up)
-        return F.rms_norm(x, size, self._norm, self._eps)
-
-
-class _Attention:
-    """Attention of one pass, layer by layer: writes the nodes into the cache and reads its live part."""
-
-    def __init__(
-        self, cache: SlotCache, first_row: int, lengths: Sequence[int], nodes: int, mask_B1NS: torch.Tensor, groups: int
-    ) -> None:
-        self._cache, self._groups = cache, groups
-        self._span = slice(first_row, first_row + len(lengths))
-        self._start, self._live = lengths[0], max(lengths) + nodes
-        self._even = all(length == self._start for length in lengths)
-        self._rows_B1 = torch.arange(len(lengths))[:, None]
-        self._slots_BN = torch.tensor(lengths)[:, None] + torch.arange(nodes)
-        self._flash = nodes >= _FLASH_FROM
-        self._mask = mask_B1NS.repeat(1, 1, groups, 1)
-        if not self._flash:
-            self._mask = self._mask.to(torch.promote_types(mask_B1NS.dtype, torch.float32))
-
-    def __call__(self, layer: int, q_BHND: torch.Tensor, k_BJND: torch.Tensor, v_BJND: torch.Tensor) -> torch.Tensor:
-        """Returns B x N x (H * D)."""
-        keys, values = self._write(layer, k_BJND, v_BJND)
-        rows, heads, nodes, size = q_BHND.shape
-        q = q_BHND.reshape(rows, heads // self._groups, self._groups * nodes, size)
-        if self._flash:
-            out = F.scaled_dot_product_attention(q, keys, values, attn_mask=self._mask, scale=size**-0.5)
+    def _forward(
+        self,
+        ids_BN: torch.Tensor,
+        depth_BN: torch.Tensor,
+        ancestors_BNN: torch.Tensor,
+        parent_BN: torch.Tensor | None,
+        first_row: int,
+    ) -> torch.Tensor:
+        """Hidden states after the final norm, B x N x D. Without ``parent_BN`` each node is the parent of the next."""
+        one_pass = NativePass(self.cache, first_row, depth_BN, ancestors_BNN)
+        attention: FastAttention | BitwiseAttention
+        if self.bitwise:
+            attention = BitwiseAttention(one_pass, parent_BN, self._spec, self._facts.dtype, self._span)
         else:
-            # keys times queries, not queries times keys: oneDNN is several times faster with the long side in front
-            scores = torch.matmul(keys, (q * size**-0.5).transpose(2, 3)).transpose(2, 3) + self._mask
-            out = torch.matmul(torch.softmax(scores, -1).to(values.dtype), values)
-        return out.reshape(rows, heads, nodes, size).transpose(1, 2).reshape(rows, nodes, heads * size)
+            attention = FastAttention(one_pass, self._spec, self._facts.dtype)
+        turns = self._rotary.turns(one_pass.positions_BN, one_pass.live)
+        x = self.embed(ids_BN.clamp(min=0))
+        lone = self.bitwise and ids_BN.numel() == 1
+        if lone:
+            x = _twice(x)
+        for index, (layer, kind) in enumerate(zip(self._layers, self._spec.kinds_L, strict=True)):
+            qk, v = self._heads(layer, x if layer.attention_norm is None else layer.attention_norm(x), lone)
+            qk = self._rotary.of_layer(turns, kind)(qk)
+            mixed = attention(index, qk[:, :, : self._spec.heads], qk[:, :, self._spec.heads :], v)
+            added = layer.out(mixed.expand(1, 2, -1) if lone else mixed)
+            x = x + (added if layer.attention_out_norm is None else layer.attention_out_norm(added))
+            gate, up = layer.gate_up(x if layer.mlp_norm is None else layer.mlp_norm(x)).chunk(2, -1)
+            added = layer.down(self._activation(gate) * up)
+            x = x + (added if layer.mlp_out_norm is None else layer.mlp_out_norm(added))
+        hidden = self._norm(x)
+        return hidden[:, :1] if lone else hidden
 
-    def _write(self, layer: int, k_BJND: torch.Tensor, v_BJND: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        keys_RJSD, values_RJSD = self._cache.layer(layer)
-        keys, values = keys_RJSD[self._span], values_RJSD[self._span]
-        if self._even:
-            keys[:, :, self._start : self._live] = k_BJND
-            values[:, :, self._start : self._live] = v_BJND
-        else:
-            keys[self._rows_B1, :, self._slots_BN] = k_BJND.transpose(1, 2)
-            values[self._rows_B1, :, self._slots_BN] = v_BJND.transpose(1, 2)
-        return keys[:, :, : self._live], values[:, :, : self._live]
+    def _heads(self, layer: NativeLayer, x_BND: torch.Tensor, lone: bool) -> tuple[torch.Tensor, torch.Tensor]:
+        """Queries and keys joined, B x N x (H + J) x D, and values, B x N x J x D; of the first node where there is a copy."""
+        spec = self._spec
+        qkv = layer.qkv(x_BND)
+        if lone:
+            qkv = qkv[:, :1]
+        turned = spec.heads + spec.kv_heads
+        if layer.query_norm is not None and layer.key_norm is not None:
+            q, k, v = qkv.split([spec.heads * spec.head_size, spec.kv_heads * spec.head_size, spec.kv_heads * spec.head_size], -1)
+            qkv = torch.cat([layer.query_norm(q), layer.key_norm(k), v], -1)
+        qkv = qkv.view(*qkv.shape[:2], turned + spec.kv_heads, spec.head_size)
+        qk, v = qkv[:, :, :turned], qkv[:, :, turned:]
+        return (qk if layer.head_norm is None else layer.head_norm(qk)), v
 
 
-def _layer(layer: Any) -> _Layer:
-    attention, mlp = layer.self_attn, layer.mlp
-    return _Layer(
-        attention_norm=layer.input_layernorm.weight.detach(),
-        mlp_norm=layer.post_attention_layernorm.weight.detach(),
-        qkv=PackedLinear(torch.cat([attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight]).detach()),
-        out=PackedLinear(attention.o_proj.weight.detach()),
-        gate_up=PackedLinear(torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]).detach()),
-        down=PackedLinear(mlp.down_proj.weight.detach()),
-    )
-
-
-@torch.inference_mode()
-def _rotary(module: torch.nn.Module, positions: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosines and sines of all positions, T x D, by the model's own module."""
-    cos, sin = module(torch.zeros(1, dtype=dtype), torch.arange(positions)[None])
-    return cos[0], sin[0]
+def _twice(x: torch.Tensor) -> torch.Tensor:
+    """A single row and its copy."""
+    return x.reshape(1, 1, -1).repeat(1, 2, 1)

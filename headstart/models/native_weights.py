@@ -1,0 +1,77 @@
+"""The weights of a model's layers, joined and packed for the products of decoding.
+
+Shapes: O rows of a matrix, I its columns, H query heads, J key/value heads, D size of a head.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from headstart.models.native_norm import RMSNorm
+from headstart.models.native_spec import NativeSpec
+from headstart.models.packed_linear import PackedLinear
+
+
+@dataclass(frozen=True)
+class NativeLayer:
+    """One layer. Norms that the family does not have are None."""
+
+    attention_norm: RMSNorm | None
+    qkv: PackedLinear
+    """To (H + 2 J) heads: queries, keys, values."""
+    head_norm: RMSNorm | None
+    """Over each head of the joined queries and keys."""
+    query_norm: RMSNorm | None
+    """Over all queries of a position together; comes with ``key_norm``."""
+    key_norm: RMSNorm | None
+    out: PackedLinear
+    attention_out_norm: RMSNorm | None
+    mlp_norm: RMSNorm | None
+    gate_up: PackedLinear
+    down: PackedLinear
+    mlp_out_norm: RMSNorm | None
+
+
+def native_layer(layer: torch.nn.Module, spec: NativeSpec) -> NativeLayer:
+    """Read one layer of the transformers model. Nothing of it is kept where the products could be packed."""
+    family, attention, mlp = spec.family, layer.self_attn, layer.mlp
+
+    def norm(name: str | None) -> RMSNorm | None:
+        return None if name is None else RMSNorm(getattr(layer, name).weight, spec.eps, plus_one=family.norm_plus_one)
+
+    head_norm = query_norm = key_norm = None
+    if family.query_key_norm:
+        query, key = attention.q_norm.weight, attention.k_norm.weight
+        if query.shape[0] == spec.head_size:
+            weight_HD = torch.cat([query.expand(spec.heads, -1), key.expand(spec.kv_heads, -1)])
+            head_norm = RMSNorm(weight_HD, spec.eps, plus_one=family.norm_plus_one)
+        else:
+            query_norm, key_norm = (RMSNorm(w, spec.eps, plus_one=family.norm_plus_one) for w in (query, key))
+    qkv = [attention.qkv_proj] if family.fused else [attention.q_proj, attention.k_proj, attention.v_proj]
+    gate_up = [mlp.gate_up_proj] if family.fused else [mlp.gate_proj, mlp.up_proj]
+    return NativeLayer(
+        attention_norm=norm(family.attention_norm),
+        qkv=_joined(qkv),
+        head_norm=head_norm,
+        query_norm=query_norm,
+        key_norm=key_norm,
+        out=_joined([attention.o_proj]),
+        attention_out_norm=norm(family.attention_out_norm),
+        mlp_norm=norm(family.mlp_norm),
+        gate_up=_joined(gate_up),
+        down=_joined([mlp.down_proj]),
+        mlp_out_norm=norm(family.mlp_out_norm),
+    )
+
+
+def _joined(linears: Sequence[torch.nn.Linear]) -> PackedLinear:
+    """Matrices that multiply the same input, as one."""
+    if len(linears) == 1:
+        bias = linears[0].bias
+        return PackedLinear(linears[0].weight.detach(), None if bias is None else bias.detach())
+    weight_OI = torch.cat([linear.weight for linear in linears]).detach()
+    if all(linear.bias is None for linear in linears):
+        return PackedLinear(weight_OI)
+    biases = [linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias for linear in linears]
+    return PackedLinear(weight_OI, torch.cat(biases).detach())
