@@ -226,7 +226,7 @@ class LLM:
             seed=seed,
             max_new_tokens=options.max_new_tokens,
             min_new_tokens=options.min_new_tokens,
-            stop_ids=eos | frozenset(options.stop_ids),
+            stop_ids=eos | frozenset(options.stop_ids or ()),
             matcher=output.matcher,
             drafter=drafter,
             nodes=options.nodes,

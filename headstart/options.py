@@ -30,9 +30,9 @@ class GenerationOptions:
     """Leave out tokens less likely than this share of the most likely one."""
     seed: int | Sequence[int] | None = None
     """The same seed writes the same text; None draws a fresh one, which the result records. A list gives one per prompt."""
-    stop: str | Sequence[str] = ()
+    stop: str | Sequence[str] | None = ()
     """Strings that end the text; the text is cut before them."""
-    stop_ids: Sequence[int] = ()
+    stop_ids: Sequence[int] | None = ()
     """Token ids that end the text besides the model's own end-of-text ids."""
     ignore_eos: bool = False
     """Go on past the model's own end-of-text ids."""
@@ -74,4 +74,4 @@ class GenerationOptions:
 
     @property
     def stop_strings(self) -> tuple[str, ...]:
-        return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+        return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())

@@ -42,7 +42,7 @@ class MedusaDrafter:
                 f"the tree asks for guess number {tree.width} of a head that knows {config.projected_vocab} tokens; cut it with"
                 f" tree.limited(width={config.projected_vocab})"
             )
-        self.facts = DrafterFacts(name="medusa", depth=config.num_heads, hidden="last")
+        self.facts = DrafterFacts(name="medusa", depth=config.num_heads, nodes=len(tree), hidden="last")
         self.heads = heads.to(device=model.facts.device, dtype=model.facts.dtype).eval().requires_grad_(False)
         self.tree = tree
         self._device = model.facts.device

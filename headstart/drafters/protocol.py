@@ -20,6 +20,8 @@ class DrafterFacts:
     name: str
     depth: int
     """How many tokens beyond the root it can propose."""
+    nodes: int | None = None
+    """The largest tree that it proposes, the root included; None is as large as the budget."""
     hidden: Literal["none", "last", "all"] = "last"
     """Which hidden states of the prompt :meth:`Drafter.start` wants."""
     samples: bool = False

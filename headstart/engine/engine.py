@@ -272,7 +272,8 @@ class Engine:
         nodes = self.nodes if request.nodes is None else request.nodes
         if nodes < 1:
             raise InvalidParameterError(f"nodes is {nodes}; expected at least 1, the root (1 is plain decoding)")
-        return nodes if self.drafters[request.drafter].facts.depth else 1
+        facts = self.drafters[request.drafter].facts
+        return 1 if not facts.depth else nodes if facts.nodes is None else min(nodes, facts.nodes)
 
 
 def _count_depths(row: Row, accepted: int) -> None:

@@ -61,9 +61,7 @@ class BitwiseAttention:
         self._missing = slots - one_pass.open(slots)
         self._sums_in = torch.promote_types(dtype, torch.float32)
 
-    def __call__(
-        self, layer: int, q_BNHD: torch.Tensor, k_BNJD: torch.Tensor, v_BNJD: torch.Tensor
-    ) -> torch.Tensor:
+    def __call__(self, layer: int, q_BNHD: torch.Tensor, k_BNJD: torch.Tensor, v_BNJD: torch.Tensor) -> torch.Tensor:
         """Returns B x N x (H * D)."""
         one_pass, spec = self._pass, self._spec
         one_pass.write(layer, k_BNJD, v_BNJD)
@@ -82,9 +80,7 @@ class BitwiseAttention:
             outs.append(out.reshape(rows, spec.kv_heads, -1, spec.groups, size).transpose(1, 2))
         return (outs[0] if len(outs) == 1 else torch.cat(outs, 1)).reshape(rows, nodes, heads * size)
 
-    def _attend(
-        self, part: _Part, kind: str, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
-    ) -> torch.Tensor:
+    def _attend(self, part: _Part, kind: str, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         """Queries and results (B * J) x (N * G) x D."""
         lone = q.shape[1] == 1
         if lone:  # a product of one row takes another kernel
@@ -144,9 +140,8 @@ class BitwiseAttention:
         own_BN = self._pass.positions_BN[:, nodes]
         natural = _rounded(max(self._pass.lengths) + nodes.stop)
         position_BC = torch.arange(natural)[None]
-        masks = {
-            kind: self._mask([position_BC <= own_BN[:, :, None]], [position_BC], own_BN, reach) for kind, reach in self._spec.reaches.items()
-        }
+        seen = [position_BC <= own_BN[:, :, None]]
+        masks = {kind: self._mask(seen, [position_BC], own_BN, reach) for kind, reach in self._spec.reaches.items()}
         return _Part(nodes, natural, [], masks)
 
     def _tree(self, parent_BN: torch.Tensor, span: int) -> _Part:
@@ -170,9 +165,7 @@ class BitwiseAttention:
         masks = {kind: self._mask(seen, positions, one_pass.positions_BN, reach) for kind, reach in self._spec.reaches.items()}
         return _Part(slice(0, one_pass.nodes), natural, gathered, masks)
 
-    def _mask(
-        self, seen: list[torch.Tensor], positions: list[torch.Tensor], own_BN: torch.Tensor, reach: Reach
-    ) -> torch.Tensor:
+    def _mask(self, seen: list[torch.Tensor], positions: list[torch.Tensor], own_BN: torch.Tensor, reach: Reach) -> torch.Tensor:
         """From pieces of B x N x C and B x C, as a part has it."""
         if reach.window is not None:
             pairs = zip(seen, positions, strict=True)

@@ -133,9 +133,9 @@ def _columns(layout: _Layout, paths: list[tuple[_Unit, int]], slab: int) -> Colu
     visible_NK = torch.zeros(len(paths), width, dtype=torch.bool)
     visible_NK[:, :committed] = True
     for node, (last, count) in enumerate(paths):
-        unit: _Unit | None = last
-        while unit is not None:
-            if unit.span * layout.span // SLAB == slab:
-                visible_NK[node, unit.column : unit.column + count] = True
-            unit, count = unit.before, layout.span
+        above: _Unit | None = last
+        while above is not None:
+            if above.span * layout.span // SLAB == slab:
+                visible_NK[node, above.column : above.column + count] = True
+            above, count = above.before, layout.span
     return Columns(slots_K, position_K, visible_NK)

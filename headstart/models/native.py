@@ -67,6 +67,7 @@ class NativeModel:
             raise UnsupportedModelError(f"the native decoder does not cover {type(model).__name__}; use the transformers adapter")
         self._spec, self.bitwise = spec, bitwise
         self._span = (fitting_span() or 2) if bitwise else 0
+        self._product = PackedLinear.alike if bitwise else PackedLinear.__call__
         base, config = model.model, model.config
         self._embedding_VD = base.embed_tokens.weight.detach()
         self._embedding_scale = getattr(base.embed_tokens, "embed_scale", None)
@@ -112,9 +113,7 @@ class NativeModel:
 
     @torch.inference_mode()
     def lm_head(self, hidden: torch.Tensor) -> torch.Tensor:
-        lone = self.bitwise and hidden.numel() == hidden.shape[-1]  # a product of one row takes another kernel
-        product = self._lm_head(_twice(hidden))[..., :1, :].view(*hidden.shape[:-1], -1) if lone else self._lm_head(hidden)
-        return finish(product, self._logit_scale, self._logit_softcap)
+        return finish(self._product(self._lm_head, hidden), self._logit_scale, self._logit_softcap)
 
     def projection(self, ids: torch.Tensor | None = None) -> Projection:
         if ids is None:
@@ -144,28 +143,22 @@ class NativeModel:
         else:
             attention = FastAttention(one_pass, self._spec, self._facts.dtype)
         turns = self._rotary.turns(one_pass.positions_BN, one_pass.live)
-        x = self.embed(ids_BN.clamp(min=0))
-        lone = self.bitwise and ids_BN.numel() == 1
-        if lone:
-            x = _twice(x)
+        x, product = self.embed(ids_BN.clamp(min=0)), self._product
         for index, (layer, kind) in enumerate(zip(self._layers, self._spec.kinds_L, strict=True)):
-            qk, v = self._heads(layer, x if layer.attention_norm is None else layer.attention_norm(x), lone)
+            qk, v = self._heads(layer, x if layer.attention_norm is None else layer.attention_norm(x))
             qk = self._rotary.of_layer(turns, kind)(qk)
             mixed = attention(index, qk[:, :, : self._spec.heads], qk[:, :, self._spec.heads :], v)
-            added = layer.out(mixed.expand(1, 2, -1) if lone else mixed)
+            added = product(layer.out, mixed)
             x = x + (added if layer.attention_out_norm is None else layer.attention_out_norm(added))
-            gate, up = layer.gate_up(x if layer.mlp_norm is None else layer.mlp_norm(x)).chunk(2, -1)
-            added = layer.down(self._activation(gate) * up)
+            gate, up = product(layer.gate_up, x if layer.mlp_norm is None else layer.mlp_norm(x)).chunk(2, -1)
+            added = product(layer.down, self._activation(gate) * up)
             x = x + (added if layer.mlp_out_norm is None else layer.mlp_out_norm(added))
-        hidden = self._norm(x)
-        return hidden[:, :1] if lone else hidden
+        return self._norm(x)
 
-    def _heads(self, layer: NativeLayer, x_BND: torch.Tensor, lone: bool) -> tuple[torch.Tensor, torch.Tensor]:
-        """Queries and keys joined, B x N x (H + J) x D, and values, B x N x J x D; of the first node where there is a copy."""
+    def _heads(self, layer: NativeLayer, x_BND: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Queries and keys joined, B x N x (H + J) x D, and values, B x N x J x D."""
         spec = self._spec
-        qkv = layer.qkv(x_BND)
-        if lone:
-            qkv = qkv[:, :1]
+        qkv = self._product(layer.qkv, x_BND)
         turned = spec.heads + spec.kv_heads
         if layer.query_norm is not None and layer.key_norm is not None:
             q, k, v = qkv.split([spec.heads * spec.head_size, spec.kv_heads * spec.head_size, spec.kv_heads * spec.head_size], -1)
@@ -173,8 +166,3 @@ class NativeModel:
         qkv = qkv.view(*qkv.shape[:2], turned + spec.kv_heads, spec.head_size)
         qk, v = qkv[:, :, :turned], qkv[:, :, turned:]
         return (qk if layer.head_norm is None else layer.head_norm(qk)), v
-
-
-def _twice(x: torch.Tensor) -> torch.Tensor:
-    """A single row and its copy."""
-    return x.reshape(1, 1, -1).repeat(1, 2, 1)

@@ -25,13 +25,9 @@ class FastAttention:
         rows, nodes = one_pass.rows, one_pass.nodes
         scores = nodes * spec.groups * one_pass.live
         self._fused = spec.softcap is None and ((rows == 1 and scores <= _FUSED_UP_TO) or nodes >= _FUSED_FROM)
-        self._masks = self._prepared(
-            pass_masks(one_pass.lengths, one_pass.depth_BN, one_pass.ancestors_BNN, spec.reaches, dtype)
-        )
+        self._masks = self._prepared(pass_masks(one_pass.lengths, one_pass.depth_BN, one_pass.ancestors_BNN, spec.reaches, dtype))
 
-    def __call__(
-        self, layer: int, q_BNHD: torch.Tensor, k_BNJD: torch.Tensor, v_BNJD: torch.Tensor
-    ) -> torch.Tensor:
+    def __call__(self, layer: int, q_BNHD: torch.Tensor, k_BNJD: torch.Tensor, v_BNJD: torch.Tensor) -> torch.Tensor:
         """Returns B x N x (H * D)."""
         self._pass.write(layer, k_BNJD, v_BNJD)
         keys, values = self._pass.keys_L[layer], self._pass.values_L[layer]

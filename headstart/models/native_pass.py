@@ -22,9 +22,7 @@ class NativeCache(SlotCache):
 class NativePass:
     """Rows ``first_row`` to ``first_row + B`` of the cache, with N nodes each behind their lengths."""
 
-    def __init__(
-        self, cache: NativeCache, first_row: int, depth_BN: torch.Tensor, ancestors_BNN: torch.Tensor
-    ) -> None:
+    def __init__(self, cache: NativeCache, first_row: int, depth_BN: torch.Tensor, ancestors_BNN: torch.Tensor) -> None:
         self.rows, self.nodes = depth_BN.shape
         self.lengths: Sequence[int] = tuple(cache.lengths[first_row : first_row + self.rows])
         self.depth_BN, self.ancestors_BNN = depth_BN, ancestors_BNN

@@ -41,12 +41,12 @@ class Rotary:
         self._length = 0
 
     def turns(self, positions_BN: torch.Tensor, longest: int) -> dict[str, Turn]:
-        """The rotation of each kind of layer; ``longest`` is above every position. Positions beyond the context are held to its end."""
+        """The rotation of each kind of layer; ``longest`` is above every position. The context's last position stands for all
+        beyond it, where only nodes that fill a batch can be."""
         if longest > self._length and self._length < self._most:
             self._grow(min(max(longest, 2 * self._length, 256), self._most))
         index = positions_BN.clamp(max=self._most - 1)
-        turns = {kind: Turn(cos[index][:, :, None], sin[index][:, :, None]) for kind, (cos, sin) in self._tables.items()}
-        return turns
+        return {kind: Turn(cos[index][:, :, None], sin[index][:, :, None]) for kind, (cos, sin) in self._tables.items()}
 
     def of_layer(self, turns: dict[str, Turn], kind: str) -> Turn:
         return turns[kind] if kind in turns else turns[""]
@@ -56,7 +56,7 @@ class Rotary:
         positions = torch.arange(length)[None]
         for kind in self._kinds:
             arguments = (kind,) if kind else ()
-            # the norms' float32 stays: some families rotate in it whatever the model's format
+            # in the format that the module gives: some families rotate in float32 whatever theirs is
             cos, sin = self._module(torch.zeros(1, dtype=self._dtype), positions, *arguments)
             half = sin.shape[-1] // 2
             self._tables[kind] = (cos[0], torch.cat([-sin[0, :, :half], sin[0, :, half:]], -1))

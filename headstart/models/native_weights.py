@@ -5,6 +5,7 @@ Shapes: O rows of a matrix, I its columns, H query heads, J key/value heads, D s
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -33,7 +34,7 @@ class NativeLayer:
     mlp_out_norm: RMSNorm | None
 
 
-def native_layer(layer: torch.nn.Module, spec: NativeSpec) -> NativeLayer:
+def native_layer(layer: Any, spec: NativeSpec) -> NativeLayer:
     """Read one layer of the transformers model. Nothing of it is kept where the products could be packed."""
     family, attention, mlp = spec.family, layer.self_attn, layer.mlp
 
@@ -70,8 +71,8 @@ def _joined(linears: Sequence[torch.nn.Linear]) -> PackedLinear:
     if len(linears) == 1:
         bias = linears[0].bias
         return PackedLinear(linears[0].weight.detach(), None if bias is None else bias.detach())
-    weight_OI = torch.cat([linear.weight for linear in linears]).detach()
+    weight_OI = torch.cat([linear.weight.detach() for linear in linears])
     if all(linear.bias is None for linear in linears):
         return PackedLinear(weight_OI)
-    biases = [linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias for linear in linears]
-    return PackedLinear(weight_OI, torch.cat(biases).detach())
+    biases = [linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias.detach() for linear in linears]
+    return PackedLinear(weight_OI, torch.cat(biases))

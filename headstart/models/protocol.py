@@ -39,7 +39,8 @@ class ModelFacts:
 class BaseModel(Protocol):
     """The model whose output is wanted, with the cache of the rows that it is working on."""
 
-    cache: SlotCache
+    @property
+    def cache(self) -> SlotCache: ...
 
     @property
     def facts(self) -> ModelFacts: ...

@@ -1,0 +1,151 @@
+"""In bitwise mode a token's logits are the same bits in plain decoding, any tree, batch and chunk of a prompt.
+
+The comparison itself (``unequal_rows``) decodes plainly, then verifies the same tokens in random trees among wrong ones, alone and
+in a batch of unequal lengths, with prompts in random chunks. Its power is tested too: the fast attention does differ.
+"""
+
+import random
+from typing import Any
+
+import pytest
+import torch
+
+from headstart.drafters.plain import PlainDrafter
+from headstart.engine.engine import Engine
+from headstart.errors import TreeError
+from headstart.models.bitwise_columns import LANES, MULTIPLE, SLAB, arranged
+from headstart.models.bitwise_probe import bitwise_holds, fitting_span, unequal_rows
+from headstart.models.native import NativeModel
+from headstart.models.packed_linear import PackedLinear
+from headstart.models.source import find, load_pretrained
+from headstart.request import Request
+from headstart.trees.shape import TreeShape
+from tests.decoding import ScriptedDrafter, texts
+from tests.models.test_native import two_rows
+from tests.tiny_models import VOCAB, adapter, build, generated, native, tiny
+
+needs_kernels = pytest.mark.skipif(fitting_span() is None, reason="this processor's bfloat16 products do not keep their bits")
+TREE = TreeShape.full([3, 2, 2])
+
+
+def prompts(*lengths: int) -> list[list[int]]:
+    draw = random.Random(3)
+    return [[draw.randrange(VOCAB) for _ in range(length)] for length in lengths]
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        ("llama", {}),
+        ("llama", {"num_key_value_heads": 4}),  # one query head a group: products of a single row
+        ("mistral", {}),  # a window shorter than the texts
+        ("qwen2", {}),
+        ("qwen3", {}),
+        ("gemma2", {}),  # soft-caps
+        ("gemma3_text", {}),
+        ("phi3", {}),
+        ("olmo2", {}),
+    ],
+)
+def test_bits_are_those_of_plain_decoding(family: str, changes: dict[str, Any]) -> None:
+    model = native(build(family, dtype=torch.bfloat16, **changes), bitwise=True)
+    rows, unequal = unequal_rows(model, prompts(1, 14, 30), 16, seed=1)
+    assert unequal == 0
+    assert rows == 2 * (3 * 15 + 3)  # 15 verified tokens and a chunked prefill of 3 prompts, alone and together
+    assert model.cache.rows == 0
+
+
+@needs_kernels
+def test_bits_hold_across_slabs() -> None:
+    # 250 and 509 cross from one slab of 256 positions to the next while they are decoded
+    pretrained = build("llama", dtype=torch.bfloat16, max_position_embeddings=1024)
+    model = native(pretrained, bitwise=True, cache_tokens=8192)
+    assert unequal_rows(model, prompts(250, 509, 300), 16, seed=2)[1] == 0
+
+
+@needs_kernels
+def test_bits_hold_at_the_end_of_the_cache() -> None:
+    # 45 slots are all there is: the columns that round them up to 64 are not in the cache
+    model = native(build("llama", dtype=torch.bfloat16), bitwise=True, max_rows=1, cache_tokens=45)
+    roomy = native(build("llama", dtype=torch.bfloat16), bitwise=True)
+    (prompt,) = prompts(20)
+    ids = [texts(Engine(m, {"none": PlainDrafter()}), [Request(prompt_ids=prompt, max_new_tokens=24)]) for m in (model, roomy)]
+    assert ids[0] == ids[1]
+
+
+def test_the_comparison_sees_other_orders() -> None:
+    # without the fixed order some of the same rows differ, so that 0 unequal rows above are no accident of small numbers
+    model = native(build("llama", dtype=torch.bfloat16))
+    assert unequal_rows(model, prompts(1, 14, 30), 16, seed=1)[1] > 20
+    assert not bitwise_holds(model)
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral", "gemma2"])
+def test_the_numbers_are_the_adapters(family: str) -> None:
+    # float64: another order of summation, the same sums
+    ours, theirs = native(tiny(family), bitwise=True), adapter(tiny(family))
+    assert torch.allclose(two_rows(ours, TREE), two_rows(theirs, TREE), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("span", [2, 32])
+def test_greedy_is_generate(span: int) -> None:
+    three = prompts(3, 14, 31)
+    true = [generated(tiny("mistral"), prompt, 12) for prompt in three]
+    model = native(tiny("mistral"), bitwise=True)
+    model._span = span  # whatever this processor wants
+    drafter = ScriptedDrafter({tuple(p): t for p, t in zip(three, true, strict=True)}, TREE, accuracy=0.7, vocab=VOCAB)
+    engine = Engine(model, {"none": PlainDrafter(), "scripted": drafter}, nodes=15)
+    for name in ("none", "scripted"):
+        assert texts(engine, [Request(prompt_ids=p, drafter=name, max_new_tokens=12) for p in three]) == true, name
+
+
+@pytest.mark.parametrize("span", [2, 32])
+@pytest.mark.parametrize("phase", [0, 1, 6, 31, 254, 255])
+def test_columns_keep_order_lanes_and_spans(phase: int, span: int) -> None:
+    shape = TreeShape([(0,), (1,), (0, 0), (2,), (0, 1), (0, 0, 0), (1, 0), (3,), (0, 0, 0, 0)])
+    slabs = arranged(phase, shape.parent_N, shape.depth_N, span)
+    for node in range(len(shape)):
+        seen: list[int] = []
+        for number, columns in enumerate(slabs):
+            assert len(columns.slots_K) % MULTIPLE == 0
+            where = columns.visible_NK[node].nonzero().squeeze(1)
+            position, slots = columns.position_K[where], columns.slots_K[where]
+            assert torch.equal(where % LANES, position % LANES)  # softmax adds up lanes
+            assert torch.equal(where % span, position % span)
+            assert bool((position // SLAB == number).all())
+            assert all(len(set((where[position // span == s] // span).tolist())) == 1 for s in (position // span).unique().tolist())
+            seen += list(zip(position.tolist(), slots.tolist(), strict=True))
+        path = [node]
+        while shape.parent_N[path[0]] >= 0:
+            path.insert(0, shape.parent_N[path[0]])
+        # the committed positions and the node's path, each once, in order
+        assert seen == [(p, p) for p in range(phase)] + [(phase + depth, phase + at) for depth, at in enumerate(path)]
+
+
+def test_a_tree_with_too_many_branches_is_refused() -> None:
+    star = TreeShape([(rank,) for rank in range(40)])
+    with pytest.raises(TreeError, match="too many branches"):
+        arranged(200, star.parent_N, star.depth_N, 2)
+    sixteen = TreeShape([(rank,) for rank in range(15)])
+    for phase in range(SLAB):
+        arranged(phase, sixteen.parent_N, sixteen.depth_N, 2)  # any tree of 16 nodes fits
+
+
+def test_a_row_alone_has_the_bits_it_has_among_others() -> None:
+    torch.manual_seed(0)
+    linear = PackedLinear(torch.randn(300, 1536).bfloat16(), torch.randn(300).bfloat16())
+    x = torch.randn(20, 1536).bfloat16()
+    assert torch.equal(torch.cat([linear.alike(x[row : row + 1]) for row in range(20)]), linear(x))
+    assert linear.alike(x[0].view(1, 1, -1)).shape == (1, 1, 300)
+
+
+@needs_kernels
+@pytest.mark.bundled
+def test_bundled_model() -> None:
+    pretrained, tokenizer, _ = load_pretrained(find("bundled"), "bfloat16", "cpu")
+    assert tokenizer is not None
+    model = NativeModel(pretrained, name="bundled", max_rows=4, cache_tokens=4096, bitwise=True)
+    texts_ = ["How do I reset my password?", "Summarise in one sentence: " + "The river rose again in the night. " * 12]
+    ids = [tokenizer(text)["input_ids"] for text in texts_]
+    assert unequal_rows(model, ids, 8, seed=4)[1] == 0
