@@ -167,7 +167,7 @@ def report(rows: list[dict[str, Any]], names: list[str], args: argparse.Namespac
         variants[name] = entry
     return {
         "benchmark": "decode_speed",
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": " ".join(Path(word).name for word in sys.argv),
         "prompts": len(rows),
         "counted": len(long_enough),
         "max_new_tokens": args.max_new_tokens,
