@@ -19,6 +19,7 @@ from headstart.models.native_pass import NativePass
 from headstart.models.native_spec import NativeSpec
 
 _CHUNK = 128  # nodes of a prompt at a time: bounds the scores' memory, and columns behind them need not be read
+_FEW = 8  # nodes of a tree at a time where all together need too many columns
 _HIDDEN = float("-inf")
 
 
@@ -41,9 +42,6 @@ class BitwiseAttention:
     Args:
         parent_BN: None for nodes that follow one another, as those of a prompt do.
         span: positions that this processor's products add up together (see ``bitwise_probe.py``).
-
-    Raises:
-        TreeError: the tree has too many branches.
     """
 
     def __init__(
@@ -55,7 +53,7 @@ class BitwiseAttention:
             self._parts = [self._line(slice(start, min(start + _CHUNK, one_pass.nodes))) for start in starts]
             slots = max(part.natural for part in self._parts)
         else:
-            self._parts = [self._tree(parent_BN, span)]
+            self._parts = self._tree(parent_BN, span)
             slots = one_pass.live
         self._slots = slots
         self._missing = slots - one_pass.open(slots)
@@ -144,17 +142,30 @@ class BitwiseAttention:
         masks = {kind: self._mask(seen, [position_BC], own_BN, reach) for kind, reach in self._spec.reaches.items()}
         return _Part(nodes, natural, [], masks)
 
-    def _tree(self, parent_BN: torch.Tensor, span: int) -> _Part:
+    def _tree(self, parent_BN: torch.Tensor, span: int) -> list[_Part]:
+        """All nodes at once, or a few at a time where the tree has too many branches for that."""
+        nodes, every = self._pass.nodes, parent_BN.tolist()
+        whole = self._tree_part(range(nodes), every, span)
+        if whole is not None:
+            return [whole]
+        few = [self._tree_part(range(start, min(start + _FEW, nodes)), every, span) for start in range(0, nodes, _FEW)]
+        parts = [part for part in few if part is not None]
+        assert len(parts) == len(few), "a few nodes always fit"
+        return parts
+
+    def _tree_part(self, nodes: range, parent_BN: list[list[int]], span: int) -> _Part | None:
         one_pass = self._pass
         slabs_B = [length // SLAB for length in one_pass.lengths]
-        each = [
-            arranged(length % SLAB, tuple(parent_N), tuple(depth_N), span)
-            for length, parent_N, depth_N in zip(one_pass.lengths, parent_BN.tolist(), one_pass.depth_BN.tolist(), strict=True)
-        ]
+        each: list[tuple[Columns, ...]] = []
+        for length, parent_N, depth_N in zip(one_pass.lengths, parent_BN, one_pass.depth_BN.tolist(), strict=True):
+            columns = arranged(length % SLAB, tuple(parent_N), tuple(depth_N), span, nodes)
+            if columns is None:
+                return None
+            each.append(columns)
         base_B1 = torch.tensor(slabs_B)[:, None] * SLAB
         natural = max(slabs_B) * SLAB
         columns_C = torch.arange(natural)[None]
-        seen = [(columns_C < base_B1)[:, None].expand(-1, one_pass.nodes, -1)] if natural else []
+        seen = [(columns_C < base_B1)[:, None].expand(-1, len(nodes), -1)] if natural else []
         positions = [columns_C] if natural else []
         gathered = []
         for slab in range(max(len(columns) for columns in each)):
@@ -162,8 +173,10 @@ class BitwiseAttention:
             gathered.append(base_B1 + slots_BC)
             positions.append(base_B1 + position_BC)
             seen.append(visible_BNC)
-        masks = {kind: self._mask(seen, positions, one_pass.positions_BN, reach) for kind, reach in self._spec.reaches.items()}
-        return _Part(slice(0, one_pass.nodes), natural, gathered, masks)
+        these = slice(nodes.start, nodes.stop)
+        own_BN = one_pass.positions_BN[:, these]
+        masks = {kind: self._mask(seen, positions, own_BN, reach) for kind, reach in self._spec.reaches.items()}
+        return _Part(these, natural, gathered, masks)
 
     def _mask(self, seen: list[torch.Tensor], positions: list[torch.Tensor], own_BN: torch.Tensor, reach: Reach) -> torch.Tensor:
         """From pieces of B x N x C and B x C, as a part has it."""

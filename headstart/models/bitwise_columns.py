@@ -14,8 +14,6 @@ from functools import lru_cache
 
 import torch
 
-from headstart.errors import TreeError
-
 LANES = 16
 SLAB = 256
 """Positions in one product: above 512 columns oneDNN cuts the inner axis by its length."""
@@ -33,26 +31,33 @@ class Columns:
     position_K: torch.Tensor
     """Of the key in each column."""
     visible_NK: torch.Tensor
-    """bool."""
+    """bool; a row for each node that was asked for."""
 
 
 @lru_cache(maxsize=4096)
-def arranged(phase: int, parent_N: tuple[int, ...], depth_N: tuple[int, ...], span: int) -> tuple[Columns, ...]:
-    """Columns of the slab of the root and, where the tree reaches into it, of the next one.
+def arranged(
+    phase: int, parent_N: tuple[int, ...], depth_N: tuple[int, ...], span: int, nodes: range
+) -> tuple[Columns, ...] | None:
+    """Columns of the slab of the root and, where the tree reaches into them, of the next ones; None if they would be too many.
 
     Args:
         phase: committed positions in the root's slab, which is the root's own position in it.
         parent_N: the root's is -1; parents come before children.
         depth_N: 0 for the root and for nodes that only fill the batch, which see what the root sees.
         span: positions that have to stay together; divides ``LANES`` or is a multiple of it.
-
-    Raises:
-        TreeError: the tree has too many branches.
+        nodes: whose columns are wanted. Eight nodes never need too many.
     """
+    paths: set[int] = set()
+    for node in nodes:
+        while node >= 0 and node not in paths:
+            paths.add(node)
+            node = parent_N[node]
     layout = _Layout(phase, span)
-    units = [layout.placed(node, parent, phase + depth) for node, (parent, depth) in enumerate(zip(parent_N, depth_N, strict=True))]
-    slabs = 1 + (phase + max(depth_N)) // SLAB
-    return tuple(_columns(layout, units, slab) for slab in range(slabs))
+    units = {node: layout.placed(node, parent_N[node], phase + depth_N[node]) for node in sorted(paths)}
+    if any(unit.column + span > MOST_COLUMNS for unit in layout.units):
+        return None
+    slabs = 1 + (phase + max(depth_N[node] for node in nodes)) // SLAB
+    return tuple(_columns(layout, [units[node] for node in nodes], slab) for slab in range(slabs))
 
 
 @dataclass
@@ -106,11 +111,6 @@ class _Layout:
         column = start
         while column < least or (slab, column) in self.taken:
             column += self.block
-        if column + self.span > MOST_COLUMNS:
-            raise TreeError(
-                "the tree has too many branches for decoding that is equal to the bit; expected at most 16 nodes, or more with few"
-                " branches. Ask for fewer nodes, or load the model with bitwise=False"
-            )
         unit.column = column
         self.taken.add((slab, column))
         self.units.append(unit)

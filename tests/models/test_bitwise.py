@@ -12,13 +12,13 @@ import torch
 
 from headstart.drafters.plain import PlainDrafter
 from headstart.engine.engine import Engine
-from headstart.errors import TreeError
 from headstart.models.bitwise_columns import LANES, MULTIPLE, SLAB, arranged
 from headstart.models.bitwise_probe import bitwise_holds, fitting_span, unequal_rows
 from headstart.models.native import NativeModel
 from headstart.models.packed_linear import PackedLinear
 from headstart.models.source import find, load_pretrained
 from headstart.request import Request
+from headstart.trees.candidate import CandidateTree
 from headstart.trees.shape import TreeShape
 from tests.decoding import ScriptedDrafter, texts
 from tests.models.test_native import two_rows
@@ -104,7 +104,8 @@ def test_greedy_is_generate(span: int) -> None:
 @pytest.mark.parametrize("phase", [0, 1, 6, 31, 254, 255])
 def test_columns_keep_order_lanes_and_spans(phase: int, span: int) -> None:
     shape = TreeShape([(0,), (1,), (0, 0), (2,), (0, 1), (0, 0, 0), (1, 0), (3,), (0, 0, 0, 0)])
-    slabs = arranged(phase, shape.parent_N, shape.depth_N, span)
+    slabs = arranged(phase, shape.parent_N, shape.depth_N, span, range(len(shape)))
+    assert slabs is not None
     for node in range(len(shape)):
         seen: list[int] = []
         for number, columns in enumerate(slabs):
@@ -123,13 +124,33 @@ def test_columns_keep_order_lanes_and_spans(phase: int, span: int) -> None:
         assert seen == [(p, p) for p in range(phase)] + [(phase + depth, phase + at) for depth, at in enumerate(path)]
 
 
-def test_a_tree_with_too_many_branches_is_refused() -> None:
+def test_which_trees_are_arranged_at_once() -> None:
     star = TreeShape([(rank,) for rank in range(40)])
-    with pytest.raises(TreeError, match="too many branches"):
-        arranged(200, star.parent_N, star.depth_N, 2)
+    assert arranged(200, star.parent_N, star.depth_N, 2, range(41)) is None  # 40 times 16 columns
     sixteen = TreeShape([(rank,) for rank in range(15)])
     for phase in range(SLAB):
-        arranged(phase, sixteen.parent_N, sixteen.depth_N, 2)  # any tree of 16 nodes fits
+        assert arranged(phase, sixteen.parent_N, sixteen.depth_N, 2, range(16)) is not None
+        for span in (2, 32):  # a few nodes of any tree
+            assert arranged(phase, star.parent_N, star.depth_N, span, range(24, 32)) is not None
+
+
+@needs_kernels
+@pytest.mark.parametrize("heads", [2, 4])
+def test_bits_hold_in_wide_trees(heads: int) -> None:
+    # 45 nodes, arranged a few at a time; each has the bits of a pass that holds its path alone
+    model = native(build("llama", dtype=torch.bfloat16, num_key_value_heads=heads), bitwise=True)
+    star = TreeShape([*((rank,) for rank in range(40)), (7, 0), (7, 1), (39, 0), (39, 0, 0)])
+    torch.manual_seed(0)
+    tokens_N = torch.randint(3, VOCAB, (len(star),))
+    model.cache.add_row(120)
+    model.prefill(torch.tensor(prompts(51)), 0, [51])
+    logits_NV = model.lm_head(model.verify(CandidateTree.of_shape(star, tokens_N[None])))[0]
+    for node in (0, 1, 8, 24, 40, 41, 42, 44):
+        path = [node]
+        while star.parent_N[path[0]] >= 0:
+            path.insert(0, star.parent_N[path[0]])
+        alone = CandidateTree.of_shape(TreeShape.chain(len(path) - 1), tokens_N[path][None])
+        assert torch.equal(model.lm_head(model.verify(alone))[0, -1], logits_NV[node]), node
 
 
 def test_a_row_alone_has_the_bits_it_has_among_others() -> None:
