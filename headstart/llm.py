@@ -68,7 +68,8 @@ def load(
     Raises:
         ModelNotFoundError, UnsupportedModelError, HeadsError, TreeError, InvalidParameterError.
     """
-    for name, value in (("nodes", nodes), ("threads", threads), ("max_context", max_context), ("max_rows", max_rows)):
+    limits = {"nodes": nodes, "threads": threads, "max_context": max_context, "max_rows": max_rows, "cache_tokens": cache_tokens}
+    for name, value in limits.items():
         if value is not None and value < 1:
             raise InvalidParameterError(f"{name} is {value}; expected at least 1")
     base, hf_tokenizer = load_model(

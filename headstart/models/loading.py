@@ -1,5 +1,6 @@
 """From a name, a path or a loaded model to a :class:`BaseModel`. Picks the implementation."""
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from headstart.models.bitwise_probe import fitting_span
 from headstart.models.native import NativeModel, covers
 from headstart.models.protocol import BaseModel
 from headstart.models.self_check import check_tree_passes
@@ -15,6 +17,8 @@ from headstart.models.transformers_adapter import TransformersModel
 
 if TYPE_CHECKING:
     ModelLike = str | Path | PreTrainedModel
+
+logger = logging.getLogger("headstart")
 
 DEFAULT_ROWS = 64
 DEFAULT_CACHE_TOKENS = 1 << 17
@@ -49,7 +53,13 @@ def load_model(
     base: BaseModel
     # a model that the caller holds stays the one that computes: it may be changed later, or be one of a kind
     if not isinstance(model, PreTrainedModel) and covers(pretrained):
-        base = NativeModel(pretrained, bitwise=bitwise and next(pretrained.parameters()).dtype == torch.bfloat16, **limits)
+        bitwise = bitwise and next(pretrained.parameters()).dtype == torch.bfloat16
+        if bitwise and fitting_span() is None:
+            logger.warning(
+                "this processor's bfloat16 products do not keep the order of sums that equal bits need: texts with and without"
+                " guesses can differ where two tokens are nearly equally likely. dtype='float32' avoids it"
+            )
+        base = NativeModel(pretrained, bitwise=bitwise, **limits)
     else:
         base = TransformersModel(pretrained, **limits)
     check_tree_passes(base, pretrained)
