@@ -8,6 +8,8 @@ from functools import lru_cache
 import pytest
 from transformers import PreTrainedModel
 
+from headstart.drafters.arrangement import GrownTree, StaticTree
+from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.plain import PlainDrafter
@@ -80,12 +82,14 @@ def test_guesses_change_nothing(temperature: float) -> None:
 
     plain = texts(Engine(model, {"none": PlainDrafter()}), requests("none"))
     known = {tuple(prompt): text for prompt, text in zip(prompts(), plain, strict=True)}
+    noise = HeadGuesses(noise_heads(model), model)
     drafters = {
         "none": PlainDrafter(),
         "scripted": ScriptedDrafter(known, TREE, accuracy=0.7, vocab=model.facts.vocab_size),
-        "noise": MedusaDrafter(noise_heads(model), TREE, model),
+        "noise": MedusaDrafter(noise, StaticTree(TREE)),
+        "noise, grown": MedusaDrafter(noise, GrownTree(noise.heads.config.num_heads, noise.heads.config.projected_vocab)),
     }
-    for drafter in ("scripted", "noise"):
+    for drafter in ("scripted", "noise", "noise, grown"):
         assert texts(Engine(model, drafters, nodes=len(TREE)), requests(drafter)) == plain, drafter
     if temperature == 0:
         assert plain == true()

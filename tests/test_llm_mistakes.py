@@ -38,7 +38,7 @@ class TestMistakes:
             ({"cache_tokens": 0}, "cache_tokens is 0"),
             ({"stop": ""}, "a stop string is empty"),
             ({"stop": ["a", ""]}, "a stop string is empty"),
-            ({"drafter": "eagle"}, r"drafter 'eagle' is not available; expected one of \['medusa', 'none'\]"),
+            ({"drafter": "eagle"}, r"drafter 'eagle' is not available; expected one of \['medusa', 'medusa-static', 'none'\]"),
             ({"max_tokens": 5}, r"unknown options \['max_tokens'\]; expected some of \['max_new_tokens'"),
         ],
     )

@@ -23,6 +23,7 @@ from headstart.drafters.tree_file import TreeFile
 from headstart.errors import HeadsError
 from headstart.models.protocol import BaseModel
 from headstart.models.weight_files import fault
+from headstart.trees.calibration import Calibration
 from headstart.trees.shape import Path as TreePath
 from headstart.trees.shape import TreeShape
 
@@ -65,6 +66,7 @@ class HeadsDirectory(ModelHubMixin, library_name="headstart", tags=["medusa", "s
         base_check: Sequence[float] | None = None,
         counts: Mapping[TreePath, int] | None = None,
         total: int = 0,
+        calibration: Calibration | None = None,
         predicted: Mapping[str, Any] | None = None,
         card: str = "",
         dtype: torch.dtype = torch.bfloat16,
@@ -75,6 +77,7 @@ class HeadsDirectory(ModelHubMixin, library_name="headstart", tags=["medusa", "s
             nodes=len(tree) if nodes is None else nodes,
             counts=dict(counts or {}),
             total=total,
+            calibration=calibration,
             predicted=dict(predicted or {}),
         )
         self.tree_file.check(heads.config)
@@ -102,6 +105,10 @@ class HeadsDirectory(ModelHubMixin, library_name="headstart", tags=["medusa", "s
     @property
     def total(self) -> int:
         return self.tree_file.total
+
+    @property
+    def calibration(self) -> Calibration | None:
+        return self.tree_file.calibration
 
     @property
     def predicted(self) -> Mapping[str, Any]:
@@ -198,6 +205,7 @@ class HeadsDirectory(ModelHubMixin, library_name="headstart", tags=["medusa", "s
             base_check=sample,
             counts=tree_file.counts,
             total=tree_file.total,
+            calibration=tree_file.calibration,
             predicted=tree_file.predicted,
             card=card,
             dtype=heads.block_weight.dtype,

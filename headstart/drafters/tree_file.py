@@ -6,10 +6,11 @@ from typing import Any
 
 from headstart.drafters.heads import HeadsConfig
 from headstart.errors import HeadsError, TreeError
+from headstart.trees.calibration import Calibration
 from headstart.trees.shape import Path, TreeShape
 
 _FORMAT = 1
-_KEYS = {"format", "paths", "nodes", "counts", "predicted"}
+_KEYS = {"format", "paths", "nodes", "counts", "calibration", "predicted"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,8 @@ class TreeFile:
     """How often the true continuation lay on each rank path (also on paths outside the tree); empty if unknown."""
     total: int = 0
     """Positions observed for ``counts``."""
+    calibration: Calibration | None = None
+    """What the heads' probabilities are worth, for trees that are grown step by step; None takes them as they are."""
     predicted: dict[str, Any] = field(default_factory=dict)
     """What was measured or predicted, by name."""
 
@@ -35,6 +38,8 @@ class TreeFile:
             raise HeadsError(
                 f"the tree is {self.tree.width} wide, but a head knows {config.projected_vocab} tokens; cut it with limited()"
             )
+        if self.calibration is not None and len(self.calibration.slope_K) != config.num_heads:
+            raise HeadsError(f"the calibration is for {len(self.calibration.slope_K)} heads, but there are {config.num_heads}")
         if not 1 <= self.nodes <= len(self.tree):
             raise HeadsError(f"nodes is {self.nodes}; expected 1 to {len(self.tree)}, the size of the tree with its root")
 
@@ -44,6 +49,7 @@ class TreeFile:
         rest = {
             "nodes": self.nodes,
             "counts": {"total": self.total, "paths": [[list(path), count] for path, count in self.counts.items()]},
+            "calibration": None if self.calibration is None else self.calibration.to_dict(),
             "predicted": self.predicted,
         }
         if not self.counts:
@@ -70,9 +76,11 @@ class TreeFile:
             tree = TreeShape(data["paths"])
             table = data.get("counts") or {"total": 0, "paths": []}
             counts = {tuple(path): int(count) for path, count in table["paths"]}
+            worth = data.get("calibration")
+            calibration = None if worth is None else Calibration.from_dict(worth)
             nodes, total, predicted = int(data.get("nodes", len(tree))), int(table["total"]), dict(data.get("predicted") or {})
         except TreeError as error:
             raise HeadsError(f"{where}: {error}") from error
         except (TypeError, ValueError, KeyError) as error:
             raise HeadsError(f"{where} is malformed: {error!r}; save the heads again") from error
-        return cls(tree=tree, nodes=nodes, counts=counts, total=total, predicted=predicted)
+        return cls(tree=tree, nodes=nodes, counts=counts, total=total, calibration=calibration, predicted=predicted)

@@ -7,6 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from headstart.drafters.arrangement import GrownTree, StaticTree
+from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads import HeadsConfig, MedusaHeads
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.protocol import Budget
@@ -14,6 +16,7 @@ from headstart.errors import TreeError
 from headstart.models.protocol import BaseModel, ModelFacts, Projection
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling, choose
+from headstart.trees.calibration import Calibration
 from headstart.trees.candidate import PAD
 from headstart.trees.shape import TreeShape
 
@@ -72,7 +75,7 @@ def table_drafter(logits_KV: torch.Tensor, tree: TreeShape, draft_ids: Sequence[
     made = MedusaHeads(config, None if draft_ids is None else torch.tensor(draft_ids))
     made.own_projection.data = logits_KV[..., None].clone()
     model: BaseModel = Table(config.vocab_size, 1)
-    return MedusaDrafter(made, tree, model)
+    return MedusaDrafter(HeadGuesses(made, model), StaticTree(tree))
 
 
 def row(params: SamplingParams = SamplingParams(), seed: int = 0, generated: Sequence[int] = (9,), prompt: int = 5) -> RowSampling:
@@ -214,7 +217,8 @@ def random_heads(**options: Any) -> MedusaHeads:
 def test_untrained_shared_heads_guess_what_the_lm_head_says() -> None:
     """Their states are the hidden state itself, so each head ranks as the LM head does."""
     model = Table(50, 6)
-    drafter = MedusaDrafter(MedusaHeads(HeadsConfig(hidden_size=6, vocab_size=50, num_heads=3)), TreeShape.full([2, 2]), model)
+    heads = MedusaHeads(HeadsConfig(hidden_size=6, vocab_size=50, num_heads=3))
+    drafter = MedusaDrafter(HeadGuesses(heads, model), StaticTree(TreeShape.full([2, 2])))
     hidden = torch.randn(1, 6, dtype=torch.float64)
     drafter.start(1, [1], hidden)
     first, second = F.linear(hidden, model.lm_head_VD).topk(2).indices[0].tolist()
@@ -225,7 +229,7 @@ def test_untrained_shared_heads_guess_what_the_lm_head_says() -> None:
 def test_the_shared_projection_is_over_the_draft_vocabulary() -> None:
     model = Table(50, 6)
     heads = random_heads(draft_vocab_size=10)
-    drafter = MedusaDrafter(heads, TreeShape.chain(3), model)
+    drafter = MedusaDrafter(HeadGuesses(heads, model), StaticTree(TreeShape.chain(3)))
     assert [ids.tolist() for ids in model.asked if ids is not None] == [list(range(0, 20, 2))]
     drafter.start(1, [1], torch.randn(1, 6, dtype=torch.float64))
     assert set(drafter.propose([1], [row()], [WHOLE]).tokens_BN[0, 1:].tolist()) <= set(range(0, 20, 2))
@@ -234,7 +238,7 @@ def test_the_shared_projection_is_over_the_draft_vocabulary() -> None:
 def test_conditioned_heads_read_the_roots_embedding() -> None:
     """Two rows with one hidden state and two roots guess what the heads say of each root, and not the same."""
     model, heads = Table(50, 6), random_heads()
-    drafter = MedusaDrafter(heads, TreeShape.full([2, 1, 1]), model)
+    drafter = MedusaDrafter(HeadGuesses(heads, model), StaticTree(TreeShape.full([2, 1, 1])))
     hidden = torch.randn(1, 6, dtype=torch.float64)
     drafter.start(1, [1], hidden)
     drafter.start(2, [1], hidden)
@@ -270,3 +274,33 @@ def test_a_tree_as_deep_and_wide_as_can_be() -> None:
 def test_facts() -> None:
     facts = table_drafter(LESSON_HEADS, LESSON).facts
     assert (facts.name, facts.depth, facts.hidden, facts.samples) == ("medusa", 2, "last", False)
+
+
+def test_a_grown_tree_goes_where_the_probability_is() -> None:
+    """Head 1 is nearly sure of 1, head 2 of 3: with three nodes it is the chain; one row that is unsure gets a fan.
+
+    The table is read with its sign: at the hidden state (1,) heads are sure, at (0.02,) nearly all guesses are equal, so that
+    head 1's second guess (about 0.21) is worth more than a path of two (about 0.04).
+    """
+    model: BaseModel = Table(5, 1)
+    config = HeadsConfig(hidden_size=1, vocab_size=5, num_heads=2, projection="own", condition_on_root=False)
+    heads = MedusaHeads(config)
+    heads.own_projection.data = torch.tensor([[0.0, 9.0, 2.0, 1.0, 3.0], [0.0, 1.0, 2.0, 9.0, 3.0]]).double()[..., None]
+    drafter = MedusaDrafter(HeadGuesses(heads, model), GrownTree(2, 5))
+    start(drafter, 1)
+    start(drafter, 2, hidden=0.02)
+    tree = drafter.propose([1, 2], [row(generated=[0]), row(generated=[0])], [Budget(nodes=3, depth=9)] * 2)
+    assert tree.tokens_BN.tolist() == [[0, 1, 3], [0, 1, 4]]
+    assert tree.parent_BN.tolist() == [[-1, 0, 1], [-1, 0, 0]]
+
+
+def test_a_calibration_turns_a_fan_into_a_chain() -> None:
+    """Head 2's guesses are right more often than it says: its odds times e^6 make the deeper path worth more."""
+    model: BaseModel = Table(5, 1)
+    heads = MedusaHeads(HeadsConfig(hidden_size=1, vocab_size=5, num_heads=2, projection="own", condition_on_root=False))
+    heads.own_projection.data = torch.tensor([[0.0, 9.0, 2.0, 1.0, 3.0], [0.0, 1.0, 2.0, 9.0, 3.0]]).double()[..., None]
+    drafter = MedusaDrafter(HeadGuesses(heads, model), GrownTree(2, 5, Calibration((1.0, 1.0), (0.0, 6.0))))
+    start(drafter, 2, hidden=0.02)
+    tree = drafter.propose([2], [row(generated=[0])], [Budget(nodes=3, depth=9)])
+    assert tree.tokens_BN.tolist() == [[0, 1, 3]]
+    assert tree.parent_BN.tolist() == [[-1, 0, 1]]

@@ -9,6 +9,8 @@ import math
 import pytest
 from scipy.stats import chisquare
 
+from headstart.drafters.arrangement import StaticTree
+from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.plain import PlainDrafter
 from headstart.engine.engine import Engine
@@ -26,7 +28,9 @@ def third_tokens(params: SamplingParams, drafter: str) -> list[tuple[int, int]]:
     """The second and third new token of each text: what was verified below a guess, and what came after it."""
     model = native(alphabet_model(sharpness=SHARPNESS), max_rows=64)
     heads = alphabet_heads(model, tree=TreeShape.full([3, 2, 1]))
-    engine = Engine(model, {"none": PlainDrafter(), "medusa": MedusaDrafter(heads.heads, heads.tree, model)}, nodes=len(heads.tree))
+    guesses = HeadGuesses(heads.heads, model)
+    drafters = {"none": PlainDrafter(), "medusa": MedusaDrafter(guesses, StaticTree(heads.tree))}
+    engine = Engine(model, drafters, nodes=len(heads.tree))
     requests = [
         Request(prompt_ids=letter_ids("m"), drafter=drafter, params=params, seed=seed, max_new_tokens=4) for seed in range(DRAWS)
     ]

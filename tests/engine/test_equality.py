@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from headstart.drafters.arrangement import GrownTree, StaticTree
+from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.plain import PlainDrafter
 from headstart.drafters.protocol import Drafter
@@ -112,8 +114,11 @@ def test_guesses_always_or_never_right(model: str, params: str, accuracy: float)
 def test_heads_of_noise(model: str, heads: str, params: str) -> None:
     for shape in (TREES["full"], TREES["published"]):
         base_model = base(model)
-        drafter = MedusaDrafter(noise_heads(base_model, **HEADS[heads]), shape, base_model)
-        assert texts(engine(base_model, drafter, shape), requests("guesses", params)) == list(plain(model, params))
+        guesses = HeadGuesses(noise_heads(base_model, **HEADS[heads]), base_model)
+        grown = GrownTree(guesses.heads.config.num_heads, guesses.heads.config.projected_vocab)
+        for arrangement in (StaticTree(shape), grown):
+            drafter = MedusaDrafter(guesses, arrangement)
+            assert texts(engine(base_model, drafter, shape), requests("guesses", params)) == list(plain(model, params))
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 5, 12, 1000])

@@ -7,6 +7,8 @@ from functools import cache
 import pytest
 import torch
 
+from headstart.drafters.arrangement import StaticTree
+from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.plain import PlainDrafter
 from headstart.engine import engine as engine_module
@@ -48,7 +50,7 @@ def engine(model: str) -> Engine:
     drafters = {
         "none": PlainDrafter(),
         "scripted": ScriptedDrafter(known, TREE, accuracy=0.6, vocab=VOCAB),
-        "medusa": MedusaDrafter(noise_heads(base), TREE, base),
+        "medusa": MedusaDrafter(HeadGuesses(noise_heads(base), base), StaticTree(TREE)),
     }
     return Engine(base, drafters, nodes=len(TREE))
 

@@ -8,6 +8,8 @@ from functools import cache
 
 import pytest
 
+from headstart.drafters.arrangement import StaticTree
+from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.plain import PlainDrafter
 from headstart.engine import engine as engine_module
@@ -37,7 +39,7 @@ def engine(family: str, known: dict[tuple[int, ...], list[int]]) -> Engine:
     drafters = {
         "none": PlainDrafter(),
         "scripted": ScriptedDrafter(known, TREE, accuracy=0.7, vocab=VOCAB),
-        "medusa": MedusaDrafter(noise_heads(model), TREE, model),
+        "medusa": MedusaDrafter(HeadGuesses(noise_heads(model), model), StaticTree(TREE)),
     }
     return Engine(model, drafters, nodes=len(TREE))
 
