@@ -34,6 +34,8 @@ class ModelFacts:
     """Where ids go in and hidden states come out."""
     implementation: str
     """"transformers" or "native"."""
+    softcap: float | None = None
+    """What bounds the logits; None where nothing does."""
 
 
 class BaseModel(Protocol):

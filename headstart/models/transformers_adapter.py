@@ -74,6 +74,7 @@ class TransformersModel:
             dtype=weight.dtype if weight.dtype.is_floating_point else model.dtype,
             device=weight.device,
             implementation="transformers",
+            softcap=self._softcap,
         )
         self.cache = SlotCache(self._probe_layers(), max_rows=max_rows, max_tokens=cache_tokens)
         self._pass_cache = PassCache(self.cache)

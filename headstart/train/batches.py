@@ -4,7 +4,7 @@ Shapes: E examples, B examples of a batch, K heads, D hidden, A answer tokens of
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -19,6 +19,10 @@ class Batch:
     roots_B: torch.Tensor
     targets_BK: torch.Tensor
     """Head k's token; -1 beyond the end of the answer."""
+    deciding_BKD: torch.Tensor | None = None
+    """The state from which the base model chose head k's token; None if not asked for."""
+    known_BK: torch.Tensor | None = None
+    """Where that state was recorded: for all but an answer's last token. Elsewhere it is zero."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +67,29 @@ class Examples:
     def __len__(self) -> int:
         return len(self._token_E)
 
-    def gather(self, index_B: torch.Tensor, heads: int, device: torch.device) -> Batch:
-        """The examples at ``index_B``, in this order."""
-        shard_B, row_B = self._shard_E[index_B], self._row_E[index_B]
-        hidden_BD = torch.empty(len(index_B), self._hidden[0].shape[1], dtype=self._hidden[0].dtype)
-        for shard in shard_B.unique().tolist():
-            where = (shard_B == shard).nonzero().squeeze(-1)
-            hidden_BD[where] = self._hidden[shard][row_B[where]]
+    def gather(self, index_B: torch.Tensor, heads: int, device: torch.device, *, deciding: bool = False) -> Batch:
+        """The examples at ``index_B``, in this order; with ``deciding`` also the states behind the targets."""
         at_B = self._token_E[index_B]
-        return Batch(hidden_BD.to(device), self.tokens_A[at_B].to(device), self._targets(index_B, at_B, heads).to(device))
+        hidden_BD = self._states(self._shard_E[index_B], self._row_E[index_B])
+        batch = Batch(hidden_BD.to(device), self.tokens_A[at_B].to(device), self._targets(index_B, at_B, heads).to(device))
+        if not deciding:
+            return batch
+        known_BK = torch.arange(1, heads + 1) < self._left_E[index_B][:, None]
+        return replace(batch, deciding_BKD=self._deciding(index_B, known_BK).to(device), known_BK=known_BK.to(device))
+
+    def _states(self, shard_M: torch.Tensor, row_M: torch.Tensor) -> torch.Tensor:
+        hidden_MD = torch.empty(len(row_M), self._hidden[0].shape[1], dtype=self._hidden[0].dtype)
+        for shard in shard_M.unique().tolist():
+            where = (shard_M == shard).nonzero().squeeze(-1)
+            hidden_MD[where] = self._hidden[shard][row_M[where]]
+        return hidden_MD
+
+    def _deciding(self, index_B: torch.Tensor, known_BK: torch.Tensor) -> torch.Tensor:
+        heads = known_BK.shape[1]
+        row_BK = torch.where(known_BK, self._row_E[index_B][:, None] + torch.arange(1, heads + 1), 0)
+        shard_BK = self._shard_E[index_B][:, None].expand(-1, heads)
+        states_BKD = self._states(shard_BK.flatten(), row_BK.flatten()).view(*row_BK.shape, -1)
+        return states_BKD.masked_fill_(~known_BK[..., None], 0)
 
     def answer(self, span: AnswerSpan) -> torch.Tensor:
         """All tokens of an answer."""

@@ -44,6 +44,7 @@ what it would have been without them.
 - {head}{root}; {heads.num_parameters:,} parameters
 - Training data: {_source(options)}. {facts.answers:,} answers trained on ({facts.examples:,} positions), out of
   {facts.tokens:,} answer tokens
+- Target: {_target(options)}
 - {facts.steps:,} steps of up to {options.batch:,} positions ({facts.epochs:.2f} epochs), AdamW, peak learning rate {options.lr:g},
   seed {options.seed}. The heads are those of step {facts.best_step:,}, the best held-out evaluation
 - {facts.seconds / 60:.1f} minutes in the process that finished the run
@@ -60,11 +61,12 @@ How often the right token is among a head's first guesses:
 {_rows([str(k + 1), *(f"{share:.1%}" for share in top_T)] for k, top_T in enumerate(result.top_KT))}
 
 Tokens per step by tree size, the root included. Predicted: the mean over all positions of greedy answers (of all answers
-where none is greedy), with a tree grown from the same positions. Simulated: greedy answers decoded step by step, each half
-of the conversations with a tree grown from the other half.
+where none is greedy), with a static tree made from the same positions. Simulated: greedy answers decoded step by step, each
+half of the conversations with a static tree made from the other half, or with a tree grown anew each step from the heads'
+probabilities, calibrated on the other half.
 
-| nodes | predicted | simulated | simulated steps |
-| --- | --- | --- | --- |
+| nodes | predicted, static | simulated, static | simulated steps | simulated, grown |
+| --- | --- | --- | --- | --- |
 {_rows(_worth(result, nodes) for nodes in SIZES)}
 
 These conversations are like those trained on. Other prompts can give fewer tokens per step; measure on your own.
@@ -73,12 +75,20 @@ These conversations are like those trained on. Other prompts can give fewer toke
 
 def _worth(result: Evaluation, nodes: int) -> list[str]:
     if nodes not in result.simulated:
-        return [str(nodes), f"{result.predicted[nodes]:.2f}", "not measured", "0"]
-    return [str(nodes), f"{result.predicted[nodes]:.2f}", f"{result.simulated[nodes]:.2f}", f"{result.simulated_steps[nodes]:,}"]
+        return [str(nodes), f"{result.predicted[nodes]:.2f}", "not measured", "0", "not measured"]
+    static, grown = result.simulated[nodes], result.grown[nodes]
+    return [str(nodes), f"{result.predicted[nodes]:.2f}", f"{static:.2f}", f"{result.simulated_steps[nodes]:,}", f"{grown:.2f}"]
 
 
 def _rows(rows: Iterable[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _target(options: TrainOptions) -> str:
+    if not options.soft_targets:
+        return "the token that the base model chose"
+    rest = f"{1 - options.soft_targets:.0%} the token that the base model chose, " if options.soft_targets < 1 else ""
+    return f"{rest}{options.soft_targets:.0%} the distribution that it chose from"
 
 
 def _source(options: TrainOptions) -> str:

@@ -15,9 +15,11 @@ from headstart.models.dtype import has_bfloat16
 from headstart.models.protocol import BaseModel
 from headstart.train.batches import Batch, Examples, Order
 from headstart.train.draft_vocab import lookup_table
-from headstart.train.loss import LossParts, OutputMatrix, loss_and_gradient, shared_matrix
+from headstart.train.loss import LossParts, loss_and_gradient
+from headstart.train.output_matrix import OutputMatrix, shared_matrix
 from headstart.train.plan import Plan
 from headstart.train.schedule import learning_rate
+from headstart.train.teacher import Teacher
 from headstart.train.vocab_sample import VocabSampler
 
 _BETAS = (0.9, 0.95)
@@ -51,6 +53,7 @@ class Trainer:
         batch: int,
         peak_rate: float,
         seed: int,
+        soft_targets: float = 0.0,
     ) -> None:
         self.device = model.facts.device
         self.heads = heads.to(self.device, torch.float32).train()
@@ -65,7 +68,9 @@ class Trainer:
         self._table = lookup_table(heads.draft_ids_V, heads.config.vocab_size).to(self.device)
         self._sampler = VocabSampler(by_frequency_V, seed)
         shares = heads.config.projection == "shared"
-        self._shared = shared_matrix(model, heads.draft_ids_V, self.compute_dtype) if shares else None
+        self._soft = soft_targets
+        base = shared_matrix(model, heads.draft_ids_V, self.compute_dtype) if shares or soft_targets else None
+        self._shared, self._base = base if shares else None, base
 
     def states(self, batch: Batch) -> torch.Tensor:
         """The heads' states for a batch, K x B x D, in the compute dtype."""
@@ -92,12 +97,12 @@ class Trainer:
             TrainingError: loss or gradient are not finite; it names the step and the batch, and nothing has changed.
         """
         index_B = self.order[self.step]
-        batch = self.examples.gather(index_B, self.heads.config.num_heads, self.device)
+        batch = self.examples.gather(index_B, self.heads.config.num_heads, self.device, deciding=self._soft > 0)
         rate = learning_rate(self.step, self.steps, self._peak_rate)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         states_KBD = self.states(batch)
-        parts = self._loss(states_KBD.detach(), self.labels(batch))
+        parts = self._loss(states_KBD.detach(), batch)
         states_KBD.backward(parts.grad_KBD)
         norm = float(torch.nn.utils.clip_grad_norm_(self.heads.parameters(), _CLIP))
         if not (math.isfinite(parts.loss) and math.isfinite(norm)):
@@ -111,14 +116,17 @@ class Trainer:
         self.step += 1
         return StepReport(self.step - 1, parts.loss, parts.loss_K, rate, norm)
 
-    def _loss(self, states_KBD: torch.Tensor, labels_KB: torch.Tensor) -> LossParts:
+    def _loss(self, states_KBD: torch.Tensor, batch: Batch) -> LossParts:
+        labels_KB = self.labels(batch)
         part = self._sampler.part(self.step, labels_KB.cpu())
         index_S = None if part.index_S is None else part.index_S.to(self.device)
         own = None if self._shared is not None else self.heads.own_projection.detach()
         if own is not None:
             own = (own if index_S is None else own[:, index_S]).to(self.compute_dtype)
         shared = None if self._shared is None else self._shared.part(index_S)
-        parts = loss_and_gradient(states_KBD, part.labels_KB.to(self.device), shared, own, part.log_weight_S)
+        parts = loss_and_gradient(
+            states_KBD, part.labels_KB.to(self.device), shared, own, part.log_weight_S, self._teacher(batch, index_S)
+        )
         if parts.grad_KVD is not None:
             grad = torch.zeros_like(self.heads.own_projection)
             if index_S is None:
@@ -127,6 +135,17 @@ class Trainer:
                 grad[:, index_S] = parts.grad_KVD
             self.heads.own_projection.grad = grad
         return parts
+
+    def _teacher(self, batch: Batch, index_S: torch.Tensor | None) -> Teacher | None:
+        if batch.deciding_BKD is None or batch.known_BK is None or self._base is None:
+            return None
+        return Teacher(
+            matrix=self._base.part(index_S),
+            states_KBD=batch.deciding_BKD.transpose(0, 1).to(self.compute_dtype),
+            known_KB=batch.known_BK.T,
+            weight=self._soft,
+            softcap=self._model.facts.softcap,
+        )
 
 
 def _optimizer(heads: MedusaHeads, rate: float) -> torch.optim.AdamW:

@@ -11,41 +11,12 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from headstart.models.protocol import BaseModel
+from headstart.train.output_matrix import OutputMatrix
+from headstart.train.teacher import Teacher
 
 DECAY = 0.8
 """Head k's loss counts DECAY ** k."""
 _SLICE_LOGITS = 1 << 24  # 32 MB in bfloat16
-
-
-@dataclass(frozen=True)
-class OutputMatrix:
-    """The part of an LM head that the draft vocabulary needs, as a matrix: V x D, and V where there is a bias."""
-
-    weight_VD: torch.Tensor
-    bias_V: torch.Tensor | None
-
-    def part(self, index_S: torch.Tensor | None) -> "OutputMatrix":
-        """The rows at ``index_S``; None is all of them."""
-        if index_S is None:
-            return self
-        return OutputMatrix(self.weight_VD[index_S], None if self.bias_V is None else self.bias_V[index_S])
-
-
-def shared_matrix(model: BaseModel, draft_ids_V: torch.Tensor | None, dtype: torch.dtype) -> OutputMatrix:
-    """Read the LM head through the model's own projection, whatever it is made of (quantised, scaled, on any device).
-
-    A unit vector gives a column. Logits that small pass a soft-cap unchanged, and above it the order of tokens is the same.
-    """
-    facts = model.facts
-    project = model.projection(draft_ids_V)
-    with torch.inference_mode():
-        unit_DD = torch.eye(facts.hidden_size, dtype=facts.dtype, device=facts.device)
-        bias_V = project(torch.zeros_like(unit_DD[:2]))[0].float()
-        weight_VD = (project(unit_DD).float() - bias_V).T
-    has_bias = bool(bias_V.any())
-    # clones: what inference mode made cannot take part in a backward pass
-    return OutputMatrix(weight_VD.to(dtype).clone().contiguous(), bias_V.to(dtype).clone() if has_bias else None)
 
 
 @dataclass(frozen=True)
@@ -68,10 +39,13 @@ def loss_and_gradient(
     shared: OutputMatrix | None,
     own_KVD: torch.Tensor | None,
     log_weight_V: torch.Tensor | None = None,
+    teacher: Teacher | None = None,
 ) -> LossParts:
     """Cross-entropy per head, weighted by ``DECAY ** k``; labels below 0 are left out. ``log_weight_V`` is added to the logits.
 
-    Source: Medusa (Cai et al. 2024), section 2.2.1.
+    With a teacher, the target is a mixture of the token that the base model chose and the distribution it was chosen from.
+
+    Source: Medusa (Cai et al. 2024), section 2.2.1; soft targets: section 2.3.2 (self-distillation), here for the heads.
     """
     heads = len(states_KBD)
     weight_K = [DECAY**k for k in range(heads)]
@@ -87,7 +61,8 @@ def loss_and_gradient(
         total = torch.zeros((), dtype=torch.float64, device=states_KBD.device)
         for rows in valid.split(max(2, _SLICE_LOGITS // len(matrix.weight_VD))):
             states_RD = states_KBD[k].index_select(0, rows)
-            nats, slope_RV = _softmax_slope(F.linear(states_RD, matrix.weight_VD, bias_V), labels_KB[k][rows])
+            soft_RV = None if teacher is None else teacher.share(k, rows, log_weight_V)
+            nats, slope_RV = _softmax_slope(F.linear(states_RD, matrix.weight_VD, bias_V), labels_KB[k][rows], soft_RV)
             total += nats
             grad_KBD[k].index_copy_(0, rows, (slope_RV @ matrix.weight_VD) * scale)
             if grad_KVD is not None:
@@ -104,11 +79,19 @@ def _sum(bias_V: torch.Tensor | None, log_weight_V: torch.Tensor | None, like: t
     return log_weight_V if bias_V is None else bias_V + log_weight_V
 
 
-def _softmax_slope(logits_RV: torch.Tensor, labels_R: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sum of -log p(label), and p minus one at the label: the gradient by the logits."""
+def _softmax_slope(
+    logits_RV: torch.Tensor, labels_R: torch.Tensor, soft_RV: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sum of -log p(label), and the gradient by the logits: p minus the target.
+
+    The target is one at the label or, with ``soft_RV``, that distribution (rows that sum to at most 1) and the rest at the label.
+    """
     p_RV = torch.softmax(logits_RV, -1)
     at_R1 = labels_R[:, None]
     p_R1 = p_RV.gather(1, at_R1)
     # in bfloat16 p has 8 bits, an error of 0.4 % that averages out over the rows; the clamp is for p that rounds to 0
     nats = -p_R1.double().clamp(min=1e-38).log().sum()
-    return nats, p_RV.scatter_(1, at_R1, p_R1 - 1)
+    if soft_RV is None:
+        return nats, p_RV.scatter_(1, at_R1, p_R1 - 1)
+    left_R1 = 1 - soft_RV.sum(-1, keepdim=True, dtype=torch.float32).to(p_RV.dtype)
+    return nats, p_RV.sub_(soft_RV).scatter_add_(1, at_R1, -left_R1)

@@ -50,6 +50,8 @@ class TrainOptions:
     """Positions a step."""
     lr: float = 1e-3
     """Peak learning rate."""
+    soft_targets: float = 0.8
+    """How much of the target is the model's own distribution instead of the token it chose; 0 is the token alone."""
     patience: int = 3
     """Stop after so many evaluations without gain."""
     seed: int = 0
@@ -73,6 +75,8 @@ class TrainOptions:
                 raise InvalidParameterError(f"{name} is {value}; expected a number above 0")
         if self.draft_vocab_size < 0:
             raise InvalidParameterError(f"draft_vocab_size is {self.draft_vocab_size}; expected 0 (all tokens) or more")
+        if not 0 <= self.soft_targets <= 1:
+            raise InvalidParameterError(f"soft_targets is {self.soft_targets}; expected 0 to 1")
         if self.minutes is not None and self.tokens is not None:
             raise InvalidParameterError("both minutes and tokens were given; expected one of them")
         if self.keep_answers and not self.data:

@@ -4,7 +4,6 @@
 """
 
 import time
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +19,12 @@ from headstart.train.batches import Examples, held_out
 from headstart.train.card import Facts, model_card
 from headstart.train.checkpoint import Standing, load_checkpoint, save_checkpoint
 from headstart.train.draft_vocab import frequent_ids
-from headstart.train.evaluation import Evaluation, evaluate
+from headstart.train.evaluation import Evaluation, Observed, evaluate
 from headstart.train.generation import Source, fill
 from headstart.train.log import Log
 from headstart.train.loop import Trainer
-from headstart.train.loss import shared_matrix
 from headstart.train.options import DEFAULT_TOKENS, TrainOptions
+from headstart.train.output_matrix import shared_matrix
 from headstart.train.plan import SHARD_SIZE, Plan, check_same_run, plan_for_time, read_plan
 from headstart.train.plot import plot_losses
 from headstart.train.progress import Reporter
@@ -33,7 +32,6 @@ from headstart.train.shards import Shard
 from headstart.train.sources import open_source, source_metadata
 from headstart.train.speed import training_rate
 from headstart.trees.search import grow
-from headstart.trees.shape import Path as TreePath
 
 HELD_OUT_SHARE, HELD_OUT_LEAST = 0.05, 8
 TREE_NODES, DEFAULT_NODES = 64, 8
@@ -78,7 +76,7 @@ def train(
     log = Log(run / "log.jsonl")
     standing = _train(trainer, kept, run, log, options, reporter, checkpoint_seconds)
     trainer.heads.load_state_dict(standing.best)
-    result, counts, total = evaluate(trainer, kept)
+    result, seen = evaluate(trainer, kept)
     seconds = time.perf_counter() - begun
     facts = Facts(
         base_model=model.facts.name,
@@ -91,7 +89,7 @@ def train(
         seconds=seconds,
     )
     card = model_card(trainer.heads, facts, result, options)
-    _save(model, trainer.heads, output, counts, total, result, card)
+    _save(model, trainer.heads, output, seen, result, card)
     if not plot_losses(log.entries(), output / "loss.png"):
         reporter.say("no loss plot: matplotlib is missing (pip install 'headstart[train]')")
     reporter.say(f"heads are in {output}: {_line(result)}")
@@ -119,7 +117,7 @@ def _plan(model: BaseModel, source: Source, run: Path, options: TrainOptions, re
             options=options.identity,
             seconds=seconds,
             tokens_per_second=source.rate(min(30.0, max(2.0, seconds * _RATE_SHARE))),
-            steps_per_second=training_rate(model, _config(model, options), options.batch),
+            steps_per_second=training_rate(model, _config(model, options), options.batch, options.soft_targets),
             batch=options.batch,
             epochs=options.epochs,
         )
@@ -181,7 +179,15 @@ def _trainer(model: BaseModel, shards: list[Shard], plan: Plan, options: TrainOp
     if config.projection == "own":
         heads.copy_lm_head(shared_matrix(model, heads.draft_ids_V, torch.float32).weight_VD.cpu())
     trainer = Trainer(
-        model, heads, examples, by_frequency_V=by_frequency, plan=plan, batch=options.batch, peak_rate=options.lr, seed=options.seed
+        model,
+        heads,
+        examples,
+        by_frequency_V=by_frequency,
+        plan=plan,
+        batch=options.batch,
+        peak_rate=options.lr,
+        seed=options.seed,
+        soft_targets=options.soft_targets,
     )
     return trainer, kept
 
@@ -225,7 +231,7 @@ def _train(
             bar.advance(1, f"loss {report.loss:.3f}")
             due = trainer.step % every == 0 or trainer.step == trainer.steps
             if due:
-                result, _, _ = evaluate(trainer, kept)
+                result, _ = evaluate(trainer, kept)
                 standing.consider(trainer, result.score)
                 log.write("evaluation", step=report.step, score=result.score, **result.to_dict())
                 reporter.say(f"step {trainer.step:,}: loss {report.loss:.3f}, held out {_line(result)}")
@@ -239,19 +245,19 @@ def _save(
     model: BaseModel,
     heads: MedusaHeads,
     output: Path,
-    counts: Counter[TreePath],
-    total: int,
+    seen: Observed,
     result: Evaluation,
     card: str,
 ) -> None:
-    tree = grow(counts, TREE_NODES)
+    tree = grow(seen.counts, TREE_NODES)
     HeadsDirectory(
         heads.cpu(),
         tree,
         nodes=min(DEFAULT_NODES, len(tree)),
         base_check=base_sample(model),
-        counts=dict(counts.most_common(512)),
-        total=total,
+        counts=dict(seen.counts.most_common(512)),
+        total=seen.total,
+        calibration=seen.calibration,
         predicted=result.to_dict(),
         card=card,
     ).save_pretrained(output)

@@ -15,7 +15,7 @@ from headstart.train.shards import Shard
 _STEPS = 3
 
 
-def training_rate(model: BaseModel, config: HeadsConfig, batch: int) -> float:
+def training_rate(model: BaseModel, config: HeadsConfig, batch: int, soft_targets: float = 0.0) -> float:
     """Optimizer steps per second, the mean of three after a warm-up."""
     generator = torch.Generator().manual_seed(0)
     # as uneven as real text: nine tokens out of ten are among the fifth of the vocabulary that is frequent
@@ -36,7 +36,15 @@ def training_rate(model: BaseModel, config: HeadsConfig, batch: int) -> float:
     heads = MedusaHeads(config, None if config.draft_vocab_size is None else everything)
     plan = Plan("", {}, 1, 1, _STEPS + 1, 1.0)
     trainer = Trainer(
-        model, heads, Examples([shard], {0}), by_frequency_V=everything, plan=plan, batch=batch, peak_rate=1e-3, seed=0
+        model,
+        heads,
+        Examples([shard], {0}),
+        by_frequency_V=everything,
+        plan=plan,
+        batch=batch,
+        peak_rate=1e-3,
+        seed=0,
+        soft_targets=soft_targets,
     )
     trainer.train_step()
     begun = time.perf_counter()

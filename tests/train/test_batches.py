@@ -49,6 +49,17 @@ def test_head_k_of_an_example_guesses_the_token_k_plus_one_behind_the_root(shard
     ]
 
 
+def test_the_states_behind_the_targets(shards: list[Shard]) -> None:
+    """That of token t is [t]; the one behind an answer's last token was never recorded."""
+    examples = Examples(shards, {0, 3})
+    batch = examples.gather(torch.tensor([6, 0, 2, 3]), 3, CPU, deciding=True)
+    assert batch.deciding_BKD is not None
+    assert batch.known_BK is not None
+    assert batch.deciding_BKD.squeeze(-1).tolist() == [[0, 0, 0], [101, 102, 0], [0, 0, 0], [203, 204, 205]]
+    assert torch.equal(batch.known_BK, batch.deciding_BKD.squeeze(-1) > 0)
+    assert examples.gather(torch.tensor([0]), 3, CPU).deciding_BKD is None
+
+
 def test_conversations_outside_the_set_are_left_out(shards: list[Shard]) -> None:
     assert Examples(shards, {1}).gather(torch.tensor([0, 1]), 1, CPU).roots_B.tolist() == [105, 106]
     assert len(Examples(shards, set())) == 0

@@ -3,7 +3,9 @@ import torch
 import torch.nn.functional as F
 
 from headstart.models.transformers_adapter import TransformersModel
-from headstart.train.loss import DECAY, OutputMatrix, loss_and_gradient, shared_matrix
+from headstart.train.loss import DECAY, loss_and_gradient
+from headstart.train.output_matrix import OutputMatrix, shared_matrix
+from headstart.train.teacher import Teacher
 
 K, B, V, D = 3, 50, 40, 8
 
@@ -71,3 +73,30 @@ def test_the_matrix_read_through_the_projection_is_the_lm_head(model: Transforme
     hidden = torch.randn(5, 32, generator=torch.Generator().manual_seed(0))
     assert matrix.bias_V is None
     torch.testing.assert_close(F.linear(hidden, matrix.weight_VD), model.lm_head(hidden)[:, ids], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("softcap", [None, 2.0])
+def test_soft_targets_are_a_mixture_of_the_label_and_the_base_model(
+    case: tuple[torch.Tensor, torch.Tensor, torch.Tensor], softcap: float | None
+) -> None:
+    """Autograd's cross-entropy with 0.3 of the base model's distribution and 0.7 of the label; the label alone without a state."""
+    states, labels, weight = case
+    generator = torch.Generator().manual_seed(2)
+    deciding = torch.randn(K, B, D, generator=generator, dtype=torch.float64)
+    known = torch.rand(K, B, generator=generator) < 0.8
+    extra = torch.linspace(0, 2, V, dtype=torch.float64)
+    teacher = Teacher(OutputMatrix(weight, None), deciding, known, 0.3, softcap)
+    parts = loss_and_gradient(states, labels, OutputMatrix(weight, None), None, extra, teacher)
+    leaf = states.clone().requires_grad_()
+    base = deciding @ weight.T
+    soft = ((base if softcap is None else softcap * (base / softcap).tanh()) + extra).softmax(-1)
+    share = 0.3 * known[..., None]
+    target = share * soft + (1 - share) * F.one_hot(labels.clamp(min=0), V)
+    nats = -(target * (leaf @ weight.T + extra).log_softmax(-1)).sum(-1)
+    valid = labels >= 0
+    per_head = (nats * valid).sum(-1) / valid.sum(-1)
+    scale = torch.tensor([DECAY**k for k in range(K)], dtype=torch.float64)
+    ((per_head * scale).sum() / scale.sum()).backward()
+    torch.testing.assert_close(parts.grad_KBD, leaf.grad, rtol=1e-6, atol=1e-9)
+    hard = loss_and_gradient(states, labels, OutputMatrix(weight, None), None, extra)
+    assert parts.loss_K == hard.loss_K  # what is reported stays the loss of the label, comparable between the two

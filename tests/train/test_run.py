@@ -11,6 +11,8 @@ import torch
 from safetensors.torch import load_file
 from transformers import LlamaForCausalLM
 
+from headstart.drafters.arrangement import StaticTree
+from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.engine.engine import Engine
@@ -19,10 +21,10 @@ from headstart.models.transformers_adapter import TransformersModel
 from headstart.request import Request
 from headstart.text.tokenizer import Tokenizer
 from headstart.train.batches import Examples
-from headstart.train.evaluation import simulate
 from headstart.train.options import TrainOptions
 from headstart.train.run import train
 from headstart.train.shards import read_shard
+from headstart.train.simulation import accepted_in, simulate
 from headstart.trees.shape import TreeShape
 
 OPTIONS = TrainOptions(
@@ -132,7 +134,7 @@ def test_simulated_steps_are_the_engines(finished: Path, llama: LlamaForCausalLM
     shard = shards[0]
     examples = Examples(shards[:1], set(shard.conversation_ids))
     ranks_EK = exact_ranks(heads, examples, model)
-    engine = Engine(model, {"medusa": MedusaDrafter(heads, shape, model)}, nodes=8)
+    engine = Engine(model, {"medusa": MedusaDrafter(HeadGuesses(heads, model), StaticTree(shape))}, nodes=8)
     greedy = [i for i, (n, is_greedy) in enumerate(zip(shard.answer_lengths, shard.greedy, strict=True)) if is_greedy and n > 1][:6]
     spans = [span for span in examples.spans if span.greedy][:6]
     for i, span in zip(greedy, spans, strict=True):
@@ -152,7 +154,7 @@ def test_simulated_steps_are_the_engines(finished: Path, llama: LlamaForCausalLM
             ids += event.token_ids
             steps = event.stats.steps
         assert ids == examples.answer(span).tolist()
-        assert simulate(shape, ranks_EK, [span]) == (len(ids) - 1, steps)
+        assert simulate(accepted_in(shape, ranks_EK), [span]) == (len(ids) - 1, steps)
 
 
 @torch.no_grad()
