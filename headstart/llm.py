@@ -4,15 +4,16 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import torch
 from transformers import PreTrainedModel
 
 from headstart.completion import Chunk, Completion
+from headstart.drafters.arrangement import GrownTree, StaticTree
+from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.plain import PlainDrafter
@@ -21,8 +22,10 @@ from headstart.engine.engine import Engine
 from headstart.engine.event import Event
 from headstart.errors import ChatTemplateError, InvalidParameterError, PromptError
 from headstart.finding_heads import find_heads
+from headstart.models.compiled import CompiledModel
 from headstart.models.loading import load_model
 from headstart.models.protocol import BaseModel
+from headstart.models.threads import cpu_threads
 from headstart.options import GenerationOptions
 from headstart.request import Request
 from headstart.sampling.noise import fold, fresh_seed
@@ -48,22 +51,30 @@ def load(
     max_rows: int | None = None,
     cache_tokens: int | None = None,
     bitwise: bool = True,
+    weights: str | None = None,
+    compile: bool | Literal["auto"] = "auto",
 ) -> "LLM":
     """Load a causal language model and, where there are some, its heads.
 
     Args:
         model: "bundled", a directory, a hub id, a GGUF file, or a loaded ``PreTrainedModel`` (used as it is).
         heads: a heads directory or hub id; None for none; "auto": the bundled model's, else those beside the model, else none.
-        drafter: "medusa" or "none" (plain decoding); "auto": medusa where there are heads. It never changes the text.
+        drafter: "medusa" (a tree grown anew each step), "medusa-static" (the heads' own static tree) or "none" (plain
+            decoding); "auto": medusa where there are heads. It never changes the text.
         nodes: how many tree nodes a pass may hold, the root included; None takes what the heads recommend.
         dtype: "auto" is bfloat16 where the processor has it, else float32.
         device: "auto" is the first of CUDA, MPS and CPU.
-        threads: CPU threads while generating; the caller's setting is put back after each step.
+        threads: CPU threads while generating, put back to the caller's number after each step. None takes the caller's number,
+            but no more than there are physical cores.
         max_context: a context length below the model's.
         max_rows: how many texts are decoded at once; further ones wait.
         cache_tokens: how many positions the cache may hold, all rows together.
         bitwise: in bfloat16 on a CPU, let the native decoder keep a token's logits the same bits in any tree, batch and chunk,
             so that texts are equal there too; False takes the fastest attention instead.
+        weights: "int8" or "int4" lets the native decoder round its matrices to so many bits on a CPU: faster, and another text
+            than the model's own. None rounds nothing.
+        compile: run the native decoder in passes of fixed shapes under ``torch.compile``, with CUDA graphs where there is CUDA;
+            they are compiled here and now. "auto" does so on CUDA alone.
 
     Raises:
         ModelNotFoundError, UnsupportedModelError, HeadsError, TreeError, InvalidParameterError.
@@ -72,16 +83,30 @@ def load(
     for name, value in limits.items():
         if value is not None and value < 1:
             raise InvalidParameterError(f"{name} is {value}; expected at least 1")
-    base, hf_tokenizer = load_model(
-        model, dtype=dtype, device=device, max_context=max_context, max_rows=max_rows, cache_tokens=cache_tokens, bitwise=bitwise
-    )
+    if compile not in (True, False, "auto"):
+        raise InvalidParameterError(f"compile is {compile!r}; expected True, False or 'auto'")
+    with cpu_threads(threads):  # what is tried at load holds for the number of threads that will decode
+        base, hf_tokenizer = load_model(
+            model,
+            dtype=dtype,
+            device=device,
+            max_context=max_context,
+            max_rows=max_rows,
+            cache_tokens=cache_tokens,
+            bitwise=bitwise,
+            weights=weights,
+            compile=compile,
+        )
     found = find_heads(model, heads)
     if found is None and heads == "auto" and drafter == "auto":
         logger.warning(
             "no heads for %s: decoding plainly. Train some with `headstart train`, or name them with heads=", base.facts.name
         )
     tokenizer = None if hf_tokenizer is None else Tokenizer(hf_tokenizer)
-    return LLM(base, tokenizer, heads=found, drafter=drafter, nodes=nodes, threads=threads)
+    llm = LLM(base, tokenizer, heads=found, drafter=drafter, nodes=nodes, threads=threads)
+    if isinstance(base, CompiledModel):
+        base.warm(nodes=(1, llm._engine.nodes))
+    return llm
 
 
 class LLM:
@@ -109,7 +134,10 @@ class LLM:
         drafters: dict[str, Drafter] = {"none": PlainDrafter()}
         if heads is not None:
             heads.check_base(model)
-            drafters["medusa"] = MedusaDrafter(heads.heads, heads.tree, model)
+            guesses = HeadGuesses(heads.heads, model)
+            grown = GrownTree(heads.config.num_heads, heads.config.projected_vocab, heads.calibration)
+            drafters["medusa"] = MedusaDrafter(guesses, grown)
+            drafters["medusa-static"] = MedusaDrafter(guesses, StaticTree(heads.tree), name="medusa-static")
         self.drafter = drafter if drafter != "auto" else "medusa" if heads is not None else "none"
         if self.drafter not in drafters:
             raise InvalidParameterError(_no_drafter(self.drafter, drafters))
@@ -262,7 +290,7 @@ class LLM:
         with self._lock:
             inbox = self._inbox[job.number]
             while not inbox:
-                with _cpu_threads(job.threads):
+                with cpu_threads(job.threads):
                     for event in self._engine.step():
                         if event.number in self._inbox:
                             self._inbox[event.number].append(event)
@@ -326,20 +354,6 @@ class _Job:
             stats=event.stats,
             error=event.error,
         )
-
-
-@contextmanager
-def _cpu_threads(threads: int | None) -> Iterator[None]:
-    """Our thread count for the time of a step; the caller's own work keeps its setting."""
-    before = torch.get_num_threads()
-    if threads is None or threads == before:
-        yield
-        return
-    torch.set_num_threads(threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _seed_of(seed: int | Sequence[int] | None, index: int) -> int:

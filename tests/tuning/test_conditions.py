@@ -1,0 +1,36 @@
+"""What a time is valid for."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from headstart.errors import DataError
+from headstart.tuning.conditions import Conditions, processor
+from tests.tiny_models import adapter, native, tiny
+
+
+def test_of_a_model() -> None:
+    conditions = Conditions.of(native(tiny("llama"), bitwise=True))
+    assert (conditions.model, conditions.implementation, conditions.dtype) == ("tiny", "native", "float64")
+    assert (conditions.bitwise, conditions.weights, conditions.device) == (True, "", "cpu")
+    assert (conditions.threads, conditions.torch) == (torch.get_num_threads(), torch.__version__)
+    assert not Conditions.of(adapter(tiny("llama"))).bitwise
+    assert processor(torch.device("cpu"))
+
+
+def test_differences_are_named() -> None:
+    here = Conditions.of(native(tiny("llama")))
+    there = replace(here, dtype="bfloat16", threads=64)
+    assert here.differences(here) == []
+    assert here.differences(there) == ["dtype is float64, was bfloat16", f"threads is {here.threads}, was 64"]
+
+
+def test_round_trip_and_what_is_refused() -> None:
+    conditions = Conditions.of(native(tiny("llama")))
+    data = conditions.to_dict()
+    assert Conditions.from_dict(data) == conditions
+    with pytest.raises(DataError, match="expected"):
+        Conditions.from_dict({key: value for key, value in data.items() if key != "dtype"})
+    with pytest.raises(DataError, match="threads is '2'"):
+        Conditions.from_dict({**data, "threads": "2"})
