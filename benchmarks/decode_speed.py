@@ -64,18 +64,22 @@ def main() -> None:
     parser.add_argument("--prompts", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--max-new-tokens", type=int, default=128)
-    parser.add_argument("--nodes", type=int, nargs="+", default=[8, 16])
+    parser.add_argument("--nodes", type=int, nargs="+", default=[4, 8, 16], help="sizes of trees that are grown each step")
+    parser.add_argument("--static-nodes", type=int, nargs="*", default=[8], help="sizes of the heads' own static tree")
     parser.add_argument("--heads", default="auto")
     parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--weights", choices=["int8", "int4"])
+    parser.add_argument("--no-bitwise", dest="bitwise", action="store_false")
     parser.add_argument("--skip-transformers", action="store_true")
     parser.add_argument("--output", type=Path)
     args = parser.parse_args()
 
     path = str(bundled_path())
-    llm = headstart.load("bundled", heads=args.heads, dtype=args.dtype)
+    llm = headstart.load("bundled", heads=args.heads, dtype=args.dtype, bitwise=args.bitwise, weights=args.weights)
     prompts = read_prompts(args.prompts, args.limit)
     variants: dict[str, Any] = {"plain": {"drafter": "none"}}
     variants |= {f"heads, {n} nodes": {"drafter": "medusa", "nodes": n} for n in args.nodes}
+    variants |= {f"heads, {n} nodes, static": {"drafter": "medusa-static", "nodes": n} for n in args.static_nodes}
     if not args.skip_transformers:
         variants["transformers generate"] = None
         reference = AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, args.dtype)).eval()
@@ -172,6 +176,8 @@ def report(rows: list[dict[str, Any]], names: list[str], args: argparse.Namespac
         "counted": len(long_enough),
         "max_new_tokens": args.max_new_tokens,
         "dtype": args.dtype,
+        "weights": args.weights,
+        "bitwise": args.bitwise,
         "machine": machine(),
         "variants": variants,
     }

@@ -23,13 +23,13 @@ import torch
 import transformers
 
 import headstart
+from headstart.models.conditions import processor
 from headstart.models.loading import load_model
 from headstart.models.native import NativeModel
 from headstart.models.source import find, load_pretrained
 from headstart.models.threads import cpu_threads
 from headstart.models.transformers_adapter import TransformersModel
 from headstart.tuning.bandwidth import read_bandwidth
-from headstart.tuning.conditions import processor
 from headstart.tuning.pass_bytes import PassBytes, pass_bytes
 from headstart.tuning.warm_pass import WarmPass
 

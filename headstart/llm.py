@@ -18,8 +18,10 @@ from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.plain import PlainDrafter
 from headstart.drafters.protocol import Drafter
+from headstart.engine.budget import TreeBudget
 from headstart.engine.engine import Engine
 from headstart.engine.event import Event
+from headstart.engine.tuned_budget import tuned_budgets
 from headstart.errors import ChatTemplateError, InvalidParameterError, PromptError
 from headstart.finding_heads import find_heads
 from headstart.models.compiled import CompiledModel
@@ -61,7 +63,8 @@ def load(
         heads: a heads directory or hub id; None for none; "auto": the bundled model's, else those beside the model, else none.
         drafter: "medusa" (a tree grown anew each step), "medusa-static" (the heads' own static tree) or "none" (plain
             decoding); "auto": medusa where there are heads. It never changes the text.
-        nodes: how many tree nodes a pass may hold, the root included; None takes what the heads recommend.
+        nodes: how many tree nodes a pass may hold, the root included; None takes what pays here for the rows that are running,
+            where ``headstart tune`` has measured it, else what the heads recommend.
         dtype: "auto" is bfloat16 where the processor has it, else float32.
         device: "auto" is the first of CUDA, MPS and CPU.
         threads: CPU threads while generating, put back to the caller's number after each step. None takes the caller's number,
@@ -105,7 +108,7 @@ def load(
     tokenizer = None if hf_tokenizer is None else Tokenizer(hf_tokenizer)
     llm = LLM(base, tokenizer, heads=found, drafter=drafter, nodes=nodes, threads=threads)
     if isinstance(base, CompiledModel):
-        base.warm(nodes=(1, llm._engine.nodes))
+        base.warm(nodes={1, llm._engine.nodes, *(size for tree in llm._engine.budgets.values() for size in tree.sizes)})
     return llm
 
 
@@ -132,8 +135,11 @@ class LLM:
         self.tokenizer = tokenizer
         self.heads = heads
         drafters: dict[str, Drafter] = {"none": PlainDrafter()}
+        budgets: dict[str, TreeBudget] = {}
         if heads is not None:
             heads.check_base(model)
+            if nodes is None:
+                budgets = tuned_budgets(heads, model, threads)
             guesses = HeadGuesses(heads.heads, model)
             grown = GrownTree(heads.config.num_heads, heads.config.projected_vocab, heads.calibration)
             drafters["medusa"] = MedusaDrafter(guesses, grown)
@@ -141,7 +147,7 @@ class LLM:
         self.drafter = drafter if drafter != "auto" else "medusa" if heads is not None else "none"
         if self.drafter not in drafters:
             raise InvalidParameterError(_no_drafter(self.drafter, drafters))
-        self._engine = Engine(model, drafters, nodes=nodes or (heads.nodes if heads is not None else 1))
+        self._engine = Engine(model, drafters, nodes=nodes or (heads.nodes if heads is not None else 1), budgets=budgets)
         self._threads = threads
         self._lock = threading.RLock()
         self._inbox: dict[int, deque[Event]] = {}

@@ -4,6 +4,7 @@ from typing import Any
 
 from headstart.cli.tree_drawing import draw
 from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.drafters.tuned import KEY
 
 BUDGETS = (2, 4, 8, 16, 32, 64)
 
@@ -44,8 +45,12 @@ def heads_page(record: dict[str, Any], directory: HeadsDirectory) -> list[str]:
     if record["tokens_per_step"]:
         lines += ["", f"tokens per step to be expected, from {record['positions']:,} positions:"]
         lines += [f"  {size:>3} nodes  {value:.2f}" for size, value in record["tokens_per_step"].items()]
-    if record["predicted"]:
-        lines += ["", "noted in training:", *(f"  {name}: {_shown(value)}" for name, value in record["predicted"].items())]
+    if (tuned := directory.tree_file.tuned) is not None:
+        here = tuned.conditions
+        lines += ["", f"tuned for {here['dtype']}, {here['threads']} thread(s) of {here['processor']}; nodes by texts at once:"]
+        lines += [f"  {name}: {_shown(tuned.chosen(name))}" for name in tuned.tables]
+    if noted := {name: value for name, value in record["predicted"].items() if name != KEY}:
+        lines += ["", "noted in training:", *(f"  {name}: {_shown(value)}" for name, value in noted.items())]
     return [*lines, "", "the tree, each node a head's guess by rank:", *draw(directory.tree)]
 
 

@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "generate": ("headstart.cli.generate", "Continue prompts, or answer them with --chat."),
     "chat": ("headstart.cli.chat", "Talk to a model; /exit or Ctrl-D ends it."),
     "train": ("headstart.cli.train", "Train heads for a model, from given data or from none."),
+    "tune": ("headstart.cli.tune", "Measure this machine and choose the fastest trees for it."),
     "inspect": ("headstart.cli.inspect", "Show a model and its heads, and with --speed what this machine makes of them."),
 }
 """From a command's name to the module whose ``run`` it is, and its line in the help."""

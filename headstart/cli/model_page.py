@@ -5,7 +5,7 @@ from typing import Any
 
 from headstart.llm import LLM
 from headstart.models.bit_check import BitCheck, bitwise_holds
-from headstart.tuning.conditions import Conditions
+from headstart.models.conditions import Conditions
 from headstart.tuning.pass_bytes import pass_bytes
 
 

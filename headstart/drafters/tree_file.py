@@ -1,10 +1,13 @@
 """``tree.json``: the tree that goes with a set of heads, and the counts it was grown from."""
 
 import json
+import os
 from dataclasses import dataclass, field
+from pathlib import Path as FilePath
 from typing import Any
 
 from headstart.drafters.heads import HeadsConfig
+from headstart.drafters.tuned import KEY, Tuned
 from headstart.errors import HeadsError, TreeError
 from headstart.trees.calibration import Calibration
 from headstart.trees.shape import Path, TreeShape
@@ -29,6 +32,16 @@ class TreeFile:
     """What the heads' probabilities are worth, for trees that are grown step by step; None takes them as they are."""
     predicted: dict[str, Any] = field(default_factory=dict)
     """What was measured or predicted, by name."""
+
+    @property
+    def tuned(self) -> Tuned | None:
+        """What ``headstart tune`` measured; None where it never ran.
+
+        Raises:
+            HeadsError: it is malformed.
+        """
+        data = self.predicted.get(KEY)
+        return None if data is None else Tuned.from_dict(data)
 
     def check(self, config: HeadsConfig) -> None:
         """Raises HeadsError if the tree asks for more than the heads have, or ``nodes`` for more than the tree has."""
@@ -56,6 +69,26 @@ class TreeFile:
             rest["counts"] = None
         ends = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in rest.items())
         return f'{{\n  "format": {_FORMAT},\n  "paths": [\n    {paths}\n  ],\n{ends}\n}}\n'
+
+    def write(self, path: FilePath) -> None:
+        """Put the file in place, whole or not at all.
+
+        Raises:
+            HeadsError: it cannot be written; what was there before is untouched.
+        """
+        temporary = path.with_name(f".{path.name}.part")
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(self.to_json())
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise HeadsError(
+                f"cannot write {path}: {error.strerror or error}. Make room, or choose another directory. What was there before is"
+                " untouched"
+            ) from error
 
     @classmethod
     def from_json(cls, text: str, where: str) -> "TreeFile":

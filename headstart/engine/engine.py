@@ -14,6 +14,7 @@ import torch
 
 from headstart.acceptance.walk import Accepted, walk
 from headstart.drafters.protocol import Drafter
+from headstart.engine.budget import FixedBudget, TreeBudget
 from headstart.engine.clock import Clock
 from headstart.engine.event import Event
 from headstart.engine.row import Row
@@ -39,13 +40,22 @@ class Engine:
     Args:
         model: the base model; its cache must not be used by anybody else meanwhile.
         drafters: by the name that requests use; "none" has to be among them.
-        nodes: tree nodes a row's pass may hold where the request does not say, the root included.
+        nodes: tree nodes a row's pass may hold where neither the request nor a budget says, the root included.
+        budgets: by a drafter's name, what decides about the nodes of its requests' trees where the request does not say.
     """
 
-    def __init__(self, model: BaseModel, drafters: Mapping[str, Drafter], *, nodes: int = 8) -> None:
+    def __init__(
+        self,
+        model: BaseModel,
+        drafters: Mapping[str, Drafter],
+        *,
+        nodes: int = 8,
+        budgets: Mapping[str, TreeBudget] | None = None,
+    ) -> None:
         self.model = model
         self.drafters = dict(drafters)
         self.nodes = nodes
+        self.budgets = dict(budgets or {})
         self.scheduler = Scheduler(model.cache)
         self._numbers = count()
 
@@ -66,7 +76,7 @@ class Engine:
             request=request,
             sampling=RowSampling(params=request.params, seed=fold(request.seed, 0), prompt_length=len(request.prompt_ids)),
             limit=self._limit(request),
-            nodes=self._nodes(request),
+            tree=self._tree_budget(request),
         )
         if request.min_new_tokens > 0 and request.stop_ids:
             row.sampling.processors.append(MinNewTokens(request.min_new_tokens, sorted(request.stop_ids)))
@@ -150,6 +160,7 @@ class Engine:
         clock = Clock()
         by_slot = {row.slot_row: row for row in decoding}
         rows = [by_slot.get(slot) for slot in range(max(by_slot) + 1)]
+        learning = self._learning(decoding)
         tree, outcomes = self._propose(rows)
         clock.lap("draft")
         if len(outcomes) < len(decoding):
@@ -173,6 +184,9 @@ class Engine:
             events.append(self._emit(row, outcome.tokens, outcome, hidden_BND[b]))
         clock.lap("commit")
         clock.lap("other")
+        accepted = [len(outcome.path) - 1 for outcome in outcomes.values() if isinstance(outcome, Accepted)]
+        if learning is not None and len(accepted) == len(decoding):
+            learning.observe(len(decoding), learning.nodes(len(decoding)), accepted, sum(clock.seconds.values()))
         for row in decoding:
             clock.charge(row.stats)
         return events[::-1]
@@ -181,20 +195,32 @@ class Engine:
         """Each drafter proposes for its own rows; the trees are joined with padding. Also what went wrong, by cache row."""
         parts: list[tuple[list[int], CandidateTree]] = []
         failed: dict[int, Exception | Accepted] = {}
+        running = sum(row is not None for row in rows)
         for name in sorted({row.request.drafter for row in rows if row is not None}):
             mine = [row for row in rows if row is not None and row.request.drafter == name]
             try:
-                parts.append(([row.slot_row for row in mine], self._tree(name, mine)))
+                parts.append(([row.slot_row for row in mine], self._tree(name, mine, running)))
             except Exception:  # noqa: BLE001  (find which row it is, and let the others go on)
                 for row in mine:
                     try:
-                        parts.append(([row.slot_row], self._tree(name, [row])))
+                        parts.append(([row.slot_row], self._tree(name, [row], running)))
                     except Exception as error:  # noqa: BLE001  (reported with the row)
                         failed[row.slot_row] = error
         return CandidateTree.assembled(len(rows), parts, self.model.facts.device), failed
 
-    def _tree(self, drafter: str, rows: Sequence[Row]) -> CandidateTree:
-        return self.drafters[drafter].propose([r.number for r in rows], [r.sampling for r in rows], [r.budget for r in rows])
+    def _tree(self, drafter: str, rows: Sequence[Row], running: int) -> CandidateTree:
+        budgets = [row.budget(running) for row in rows]
+        return self.drafters[drafter].propose([row.number for row in rows], [row.sampling for row in rows], budgets)
+
+    def _learning(self, rows: Sequence[Row]) -> TreeBudget | None:
+        """The budget that a step of these rows can teach something: all have it, and none is so near its end that its tree
+        shrinks."""
+        budget, drafter = rows[0].tree, rows[0].request.drafter
+        if budget is not self.budgets.get(drafter):
+            return None
+        depth = min(budget.nodes(len(rows)) - 1, self.drafters[drafter].facts.depth)
+        whole = all(row.tree is budget and row.budget(len(rows)).depth >= depth for row in rows)
+        return budget if whole else None
 
     def _logits(self, tree: CandidateTree, hidden_BND: torch.Tensor) -> torch.Tensor:
         """Logits of the nodes that are no padding; the others' are zero and never read."""
@@ -268,12 +294,14 @@ class Engine:
         room = context - len(ids)
         return room if request.max_new_tokens is None else min(request.max_new_tokens, room)
 
-    def _nodes(self, request: Request) -> int:
+    def _tree_budget(self, request: Request) -> TreeBudget:
+        if request.nodes is None and request.drafter in self.budgets:
+            return self.budgets[request.drafter]
         nodes = self.nodes if request.nodes is None else request.nodes
         if nodes < 1:
             raise InvalidParameterError(f"nodes is {nodes}; expected at least 1, the root (1 is plain decoding)")
         facts = self.drafters[request.drafter].facts
-        return 1 if not facts.depth else nodes if facts.nodes is None else min(nodes, facts.nodes)
+        return FixedBudget(1 if not facts.depth else nodes if facts.nodes is None else min(nodes, facts.nodes))
 
 
 def _count_depths(row: Row, accepted: int) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from headstart.completion import Stats
 from headstart.drafters.protocol import Budget
+from headstart.engine.budget import TreeBudget
 from headstart.request import Request
 from headstart.sampling.row import RowSampling
 
@@ -17,8 +18,8 @@ class Row:
     sampling: RowSampling
     limit: int
     """Ids that it may emit: ``max_new_tokens`` or the context's end, whichever comes first."""
-    nodes: int
-    """The largest tree that it may carry."""
+    tree: TreeBudget
+    """Says how many nodes its trees may have."""
     slot_row: int = -1
     """The cache row, while it has one. The engine's rows are kept in this order."""
     prefilled: int = 0
@@ -35,7 +36,12 @@ class Row:
         return len(self.request.prompt_ids) + self.limit
 
     @property
-    def budget(self) -> Budget:
-        """No guesses beyond the last id that it may emit: near the end the tree shrinks."""
+    def nodes(self) -> int:
+        """The largest tree that it will ever carry."""
+        return max(self.tree.sizes)
+
+    def budget(self, rows: int) -> Budget:
+        """In a pass of ``rows`` rows. No guesses beyond the last id that it may emit: near the end the tree shrinks."""
+        nodes = self.tree.nodes(rows)
         remaining = self.limit - len(self.sampling.generated)
-        return Budget(nodes=self.nodes, depth=min(remaining - 1, self.nodes - 1))
+        return Budget(nodes=nodes, depth=min(remaining - 1, nodes - 1))

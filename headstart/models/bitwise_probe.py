@@ -1,20 +1,18 @@
-"""Whether this processor keeps bits equal: of its products in general, and of a loaded model.
+"""Whether this processor's products keep bits equal.
 
 Nothing that torch documents promises it, so it is tried. What was found: in bfloat16 oneDNN gives a row the same bits whatever
 rows stand beside it, from two rows on; the inner axis of a product is added up in order, a few columns at a time (2 with
-AVX512-BF16, 32 with AMX), up to 512 columns, beyond which it is cut by its length.
+AVX512-BF16, 32 with AMX), 512 columns to a block. Lengths between 512 and 1024 are cut otherwise, and so not used.
 """
 
-import random
-from collections.abc import Sequence
 from functools import lru_cache
 
 import torch
 
 from headstart.models.bitwise_columns import SLAB
-from headstart.models.protocol import BaseModel
-from headstart.trees.candidate import CandidateTree
-from headstart.trees.shape import TreeShape
+
+FAR_FROM = 1088
+"""Columns that a product over more than 512 has to have at least, so that longer ones give the same bits."""
 
 _SPANS = (2, 32)
 
@@ -56,98 +54,25 @@ def _indifferent(span: int, columns: int, generator: torch.Generator) -> bool:
     return True
 
 
-def bitwise_holds(model: BaseModel) -> bool:
-    """Whether a few dozen tokens after three short prompts have the same bits in every way that a model can be asked for them.
-
-    The model's cache has to be empty, and is so again.
-    """
-    draw = random.Random(0)
-    prompts = [[draw.randrange(model.facts.vocab_size) for _ in range(length)] for length in (1, 21, 40)]
-    return unequal_rows(model, prompts, 12, seed=0)[1] == 0
+def long_products_fit() -> bool:
+    """Whether a product over more than 512 columns has the bits that it has among more rows, and with zeros behind it."""
+    return _long_products_fit(torch.get_num_threads())
 
 
-def unequal_rows(model: BaseModel, prompts: Sequence[Sequence[int]], tokens: int, *, seed: int) -> tuple[int, int]:
-    """Logits compared with plain decoding, and how many of them have other bits.
-
-    Each prompt is decoded plainly and greedily for ``tokens`` tokens; then its prefill is cut into random chunks, and its tokens
-    are verified in random trees among wrong ones, alone and with all prompts in one batch. The cache is left empty.
-    """
-    draw = random.Random(seed)
-    plain = [_plainly(model, prompt, tokens) for prompt in prompts]
-    found: list[bool] = []
-    for prompt, (text, logits_TV) in zip(prompts, plain, strict=True):
-        found += _in_trees(model, [prompt], [text], [logits_TV], draw)
-    found += _in_trees(model, prompts, [text for text, _ in plain], [logits for _, logits in plain], draw)
-    return len(found), found.count(False)
-
-
+@lru_cache(maxsize=8)
 @torch.inference_mode()
-def _plainly(model: BaseModel, prompt: Sequence[int], tokens: int) -> tuple[list[int], list[torch.Tensor]]:
-    """Greedy tokens, and the logits of V numbers that each of them was chosen from."""
-    device = model.facts.device
-    model.cache.add_row(len(prompt) + tokens)
-    hidden_D = model.prefill(torch.tensor([list(prompt)], device=device), 0, [len(prompt)])[0, -1]
-    text: list[int] = []
-    logits_TV: list[torch.Tensor] = []
-    while len(text) < tokens:
-        logits_TV.append(model.lm_head(hidden_D[None])[0])
-        text.append(int(logits_TV[-1].argmax()))
-        hidden_D = model.verify(CandidateTree.roots_only(torch.tensor(text[-1:], device=device)))[0, 0]
-        model.cache.commit(0, [0])
-    model.cache.clear()
-    return text, logits_TV
-
-
-@torch.inference_mode()
-def _in_trees(
-    model: BaseModel,
-    prompts: Sequence[Sequence[int]],
-    texts: Sequence[Sequence[int]],
-    logits: Sequence[Sequence[torch.Tensor]],
-    draw: random.Random,
-) -> list[bool]:
-    """Whether the logits of each token of the texts are those given, all prompts in one batch."""
-    device, found, done = model.facts.device, [], [0] * len(prompts)
-    for row, prompt in enumerate(prompts):
-        model.cache.add_row(len(prompt) + len(texts[row]))
-        hidden_BTD = torch.empty(0)
-        while (start := model.cache.lengths[row]) < len(prompt):
-            chunk = prompt[start : start + draw.choice([1, 7, 33, 64, 300])]
-            hidden_BTD = model.prefill(torch.tensor([list(chunk)], device=device), row, [len(chunk)])
-        found.append(torch.equal(model.lm_head(hidden_BTD[:, -1])[0], logits[row][0]))
-    while max(len(text) - at for text, at in zip(texts, done, strict=True)) > 1:
-        parts, true = [], []
-        for row, text in enumerate(texts):
-            ahead = text[done[row] : -1][: draw.randint(1, 5)] or [0]  # a row that is through goes on with anything
-            shape, tokens, path = _tree_around(ahead, model.facts.vocab_size, draw)
-            parts.append(([row], CandidateTree.of_shape(shape, torch.tensor([tokens], device=device))))
-            true.append(path)
-        logits_BNV = model.lm_head(model.verify(CandidateTree.assembled(len(prompts), parts, device)))
-        for row, path in enumerate(true):
-            if done[row] < len(texts[row]) - 1:
-                expected = logits[row][done[row] + 1 : done[row] + 1 + len(path)]
-                found += [torch.equal(logits_BNV[row, node], own) for node, own in zip(path, expected, strict=True)]
-                model.cache.commit(row, path)
-                done[row] += len(path)
-    model.cache.clear()
-    return found
-
-
-def _tree_around(truth: Sequence[int], vocab: int, draw: random.Random) -> tuple[TreeShape, list[int], list[int]]:
-    """A tree of at most 16 nodes that holds ``truth``, its first token the root, among others: shape, tokens, the true nodes."""
-    right: tuple[int, ...] = ()
-    paths: list[tuple[int, ...]] = []
-    tokens = {right: truth[0]}
-    for depth, token in enumerate(truth[1:], 1):
-        width = draw.randint(1, 3)
-        here = draw.randrange(width)
-        parents = [right, *(path for path in paths if len(path) == depth - 1 and path != right and draw.random() < 0.3)]
-        for parent in parents:
-            for rank in range(width):
-                if len(paths) < 15 - (len(truth) - depth) or (parent == right and rank == here):
-                    paths.append((*parent, rank))
-                    tokens[paths[-1]] = token if parent == right and rank == here else draw.randrange(vocab)
-        right = (*right, here)
-    shape = TreeShape(paths)
-    true = [0] + [1 + shape.paths.index(right[:length]) for length in range(1, len(truth))]
-    return shape, [truth[0], *(tokens[path] for path in shape.paths)], true
+def _long_products_fit(threads: int) -> bool:
+    generator = torch.Generator().manual_seed(0)
+    weights_1RC = torch.rand(1, 192, 4 * SLAB + 2 * FAR_FROM, generator=generator).bfloat16()
+    values_1CD = torch.randn(1, weights_1RC.shape[2], 64, generator=generator).bfloat16()
+    for columns in (SLAB, 2 * SLAB, 3 * SLAB, 4 * SLAB, 5 * SLAB, 8 * SLAB):
+        zeroed_1RC = weights_1RC.clone()
+        zeroed_1RC[..., columns:] = 0
+        expected_1RD = torch.bmm(zeroed_1RC, values_1CD)
+        shortest = columns if columns <= 2 * SLAB else max(columns, FAR_FROM)
+        for width in {shortest, max(shortest, FAR_FROM), max(shortest, FAR_FROM) + SLAB}:
+            for rows in (2, 3, 6, 24, 192):
+                alone_1RD = torch.bmm(zeroed_1RC[:, :rows, :width].contiguous(), values_1CD[:, :width])
+                if not torch.equal(alone_1RD, expected_1RD[:, :rows]):
+                    return False
+    return True

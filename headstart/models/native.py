@@ -6,32 +6,54 @@ decided in ``native_spec.py``; everything else goes to the adapter.
 Shapes: B rows, N nodes, T positions of a chunk, V vocabulary, H query heads, J key/value heads, D hidden size or size of a head.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
 from transformers import PreTrainedModel
 
-from headstart.errors import UnsupportedModelError
+from headstart.errors import InvalidParameterError, UnsupportedModelError
 from headstart.models.bitwise_attention import BitwiseAttention
 from headstart.models.bitwise_probe import fitting_span
 from headstart.models.config_facts import context_length, eos_ids, logit_scale
+from headstart.models.input_ranges import input_ranges
 from headstart.models.native_attention import FastAttention
 from headstart.models.native_norm import RMSNorm
 from headstart.models.native_pass import NativeCache, NativePass
-from headstart.models.native_rotary import Rotary
+from headstart.models.native_rotary import Rotary, Turn
 from headstart.models.native_spec import spec_of
 from headstart.models.native_weights import NativeLayer, native_layer
-from headstart.models.packed_linear import PackedLinear
 from headstart.models.projection import finish
 from headstart.models.protocol import ModelFacts, Projection
 from headstart.models.slot_cache import LayerSpec
+from headstart.models.weights_format import Linear, weights_format
 from headstart.trees.candidate import CandidateTree
 
 _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "silu": F.silu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
 }
+
+_FASTEST_FEW = 4
+"""Rows from which on oneDNN's packed bfloat16 products stop to get faster."""
+
+LayerAttention = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+"""Layer, queries B x N x H x D, keys and values B x N x J x D; returns B x N x (H * D)."""
+
+
+def _as_it_is(linear: Linear, x: torch.Tensor) -> torch.Tensor:
+    return linear(x)
+
+
+def _alike(linear: Linear, x: torch.Tensor) -> torch.Tensor:
+    return linear.alike(x)
+
+
+def _refuse_off_cpu(weights: str | None, device: torch.device) -> None:
+    if weights is not None and device.type != "cpu":
+        raise InvalidParameterError(
+            f"weights={weights!r} is for CPUs, and the model is on {device}; leave weights out, or load with device='cpu'"
+        )
 
 
 def covers(model: PreTrainedModel) -> bool:
@@ -46,9 +68,12 @@ class NativeModel:
         bitwise: sum in an order that a token's position alone decides, so that in bfloat16 on a CPU its logits have the same
             bits in plain decoding, in any tree, batch and chunk of a prompt (``bitwise_probe.py`` says whether this processor
             keeps that). Otherwise in whatever order is fastest.
+        weights: the format that the matrices are kept in, by name (``weights_format.py``); None is the model's own. The embeddings
+            keep theirs.
 
     Raises:
         UnsupportedModelError: the model is not covered.
+        InvalidParameterError: the format is unknown, or cannot be had here.
     """
 
     def __init__(
@@ -61,22 +86,28 @@ class NativeModel:
         cache_tokens: int,
         max_context: int | None = None,
         bitwise: bool = False,
+        weights: str | None = None,
     ) -> None:
         spec = spec_of(model)
         if spec is None:
             raise UnsupportedModelError(f"the native decoder does not cover {type(model).__name__}; use the transformers adapter")
-        self._spec, self.bitwise = spec, bitwise
+        self.spec, self.bitwise, self.weights = spec, bitwise, weights
+        self._format = weights_format(weights)
+        _refuse_off_cpu(weights, model.device)
+        ranges = input_ranges(model) if self._format.wants_ranges else {}
         self._span = (fitting_span() or 2) if bitwise else 0
-        self._product = PackedLinear.alike if bitwise else PackedLinear.__call__
+        self._product = _alike if bitwise else _as_it_is
         base, config = model.model, model.config
         self._embedding_VD = base.embed_tokens.weight.detach()
         self._embedding_scale = getattr(base.embed_tokens, "embed_scale", None)
         self._head_VD = model.lm_head.weight.detach()
         self._head_bias_V = None if model.lm_head.bias is None else model.lm_head.bias.detach()
-        self._lm_head = PackedLinear(self._head_VD, self._head_bias_V)
+        self._head_range_D = ranges.get(model.lm_head)
+        self._lm_head = self._format.make_head(self._head_VD, self._head_bias_V, self._head_range_D)
         self._logit_scale, self._logit_softcap = logit_scale(config)
         self._norm = RMSNorm(base.norm.weight, spec.eps, plus_one=spec.family.norm_plus_one)
-        self._layers = [native_layer(layer, spec) for layer in base.layers]
+        self._least_rows = _FASTEST_FEW if weights is None and self._lm_head.packed else 1
+        self._layers = [native_layer(layer, spec, self._format, ranges) for layer in base.layers]
         self._activation = _ACTIVATIONS[spec.activation]
         dtype, device = self._embedding_VD.dtype, self._embedding_VD.device
         self._facts = ModelFacts(
@@ -88,14 +119,29 @@ class NativeModel:
             dtype=dtype,
             device=device,
             implementation="native",
+            softcap=self._logit_softcap,
         )
-        self._rotary = Rotary(base.rotary_emb, tuple(spec.reaches), self._facts.context_length, dtype)
+        self.rotary = Rotary(base.rotary_emb, tuple(spec.reaches), self._facts.context_length, dtype)
         kept = LayerSpec(spec.kv_heads, spec.head_size, spec.head_size, dtype, device)
         self.cache = NativeCache([kept] * len(self._layers), max_rows=max_rows, max_tokens=cache_tokens)
 
     @property
     def facts(self) -> ModelFacts:
         return self._facts
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the weights that are held: the matrices as they are kept, the embeddings, and an LM head of its own."""
+        tied = self._head_VD.data_ptr() == self._embedding_VD.data_ptr()
+        plain: list[torch.Tensor] = [self._embedding_VD] if tied else [self._embedding_VD, self._head_VD]
+        if not self._lm_head.packed:  # then the last of them is what it multiplies by
+            plain.pop()
+        return self.product_bytes + sum(weight.numel() * weight.element_size() for weight in plain)
+
+    @property
+    def product_bytes(self) -> int:
+        """Bytes of the matrices that every pass reads, the LM head included."""
+        return self._lm_head.weight_bytes + sum(layer.weight_bytes for layer in self._layers)
 
     @torch.inference_mode()
     def prefill(self, ids_BT: torch.Tensor, first_row: int, counts_B: Sequence[int]) -> torch.Tensor:
@@ -113,13 +159,19 @@ class NativeModel:
 
     @torch.inference_mode()
     def lm_head(self, hidden: torch.Tensor) -> torch.Tensor:
-        return finish(self._product(self._lm_head, hidden), self._logit_scale, self._logit_softcap)
+        if hidden.numel() == hidden.shape[-1] and self._least_rows > 1:
+            logits_1V = self._product(self._lm_head, hidden.reshape(1, -1).expand(self._least_rows, -1))[:1]
+            logits = logits_1V.view(*hidden.shape[:-1], -1)
+        else:
+            logits = self._product(self._lm_head, hidden)
+        return finish(logits, self._logit_scale, self._logit_softcap)
 
     def projection(self, ids: torch.Tensor | None = None) -> Projection:
         if ids is None:
             return self.lm_head
         bias_V = None if self._head_bias_V is None else self._head_bias_V[ids]
-        linear, scale, softcap = PackedLinear(self._head_VD[ids], bias_V), self._logit_scale, self._logit_softcap
+        linear = self._format.make_head(self._head_VD[ids], bias_V, self._head_range_D)
+        scale, softcap = self._logit_scale, self._logit_softcap
         return lambda hidden: finish(linear(hidden), scale, softcap)
 
     @torch.inference_mode()
@@ -139,25 +191,38 @@ class NativeModel:
         one_pass = NativePass(self.cache, first_row, depth_BN, ancestors_BNN)
         attention: FastAttention | BitwiseAttention
         if self.bitwise:
-            attention = BitwiseAttention(one_pass, parent_BN, self._spec, self._facts.dtype, self._span)
+            attention = BitwiseAttention(one_pass, parent_BN, self.spec, self._facts.dtype, self._span)
         else:
-            attention = FastAttention(one_pass, self._spec, self._facts.dtype)
-        turns = self._rotary.turns(one_pass.positions_BN, one_pass.live)
-        x, product = self.embed(ids_BN.clamp(min=0)), self._product
-        for index, (layer, kind) in enumerate(zip(self._layers, self._spec.kinds_L, strict=True)):
+            attention = FastAttention(one_pass, self.spec, self._facts.dtype)
+        turns = self.rotary.turns(one_pass.positions_BN, one_pass.live)
+        return self.through_layers(self.embed(ids_BN.clamp(min=0)), turns, attention)
+
+    def through_layers(self, x_BND: torch.Tensor, turns: Mapping[str, Turn], attention: LayerAttention) -> torch.Tensor:
+        """From embeddings to hidden states after the final norm."""
+        x, product, nodes = self._widened(x_BND), self._product, x_BND.shape[1]
+        for index, (layer, kind) in enumerate(zip(self._layers, self.spec.kinds_L, strict=True)):
             qk, v = self._heads(layer, x if layer.attention_norm is None else layer.attention_norm(x))
-            qk = self._rotary.of_layer(turns, kind)(qk)
-            mixed = attention(index, qk[:, :, : self._spec.heads], qk[:, :, self._spec.heads :], v)
-            added = product(layer.out, mixed)
+            if nodes < x.shape[1]:
+                qk, v = qk[:, :nodes], v[:, :nodes]
+            qk = self.rotary.of_layer(turns, kind)(qk)
+            mixed = attention(index, qk[:, :, : self.spec.heads], qk[:, :, self.spec.heads :], v)
+            added = product(layer.out, self._widened(mixed))
             x = x + (added if layer.attention_out_norm is None else layer.attention_out_norm(added))
             gate, up = product(layer.gate_up, x if layer.mlp_norm is None else layer.mlp_norm(x)).chunk(2, -1)
             added = product(layer.down, self._activation(gate) * up)
             x = x + (added if layer.mlp_out_norm is None else layer.mlp_out_norm(added))
-        return self._norm(x)
+        return self._norm(x[:, :nodes])
+
+    def _widened(self, x_BND: torch.Tensor) -> torch.Tensor:
+        """A pass over fewer than four tokens multiplies some again: oneDNN is faster with four rows than with one or two."""
+        rows, nodes = x_BND.shape[:2]
+        if nodes > 1 or rows >= self._least_rows:
+            return x_BND
+        return x_BND.expand(-1, -(-self._least_rows // rows), -1)
 
     def _heads(self, layer: NativeLayer, x_BND: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Queries and keys joined, B x N x (H + J) x D, and values, B x N x J x D."""
-        spec = self._spec
+        spec = self.spec
         qkv = self._product(layer.qkv, x_BND)
         turned = spec.heads + spec.kv_heads
         if layer.query_norm is not None and layer.key_norm is not None:

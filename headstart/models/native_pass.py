@@ -50,7 +50,12 @@ class NativePass:
             self._to_keys_L, self._to_values_L = keys_LBJSD.unbind(0), values_LBJSD.unbind(0)
             self._rows_B1 = torch.arange(self.rows)[:, None]
             self._slots_BN = torch.tensor(self.lengths)[:, None] + torch.arange(self.nodes)
+        self._values_LBJSD = values_LBJSD
         return self.keys_L[0].shape[1]
+
+    def values_in(self, start: int, stop: int) -> tuple[torch.Tensor, ...]:
+        """By layer: the values in slots ``start`` to ``stop``, (B * J) x S x D, as views."""
+        return self._values_LBJSD[:, :, :, start:stop].flatten(1, 2).unbind(0)
 
     def write(self, layer: int, k_BNJD: torch.Tensor, v_BNJD: torch.Tensor) -> None:
         """Put the nodes' keys and values behind the rows."""

@@ -3,6 +3,7 @@
 Shapes: B rows, N nodes, T positions, H heads (query and key joined), D size of a head, R its rotated part.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -48,16 +49,17 @@ class Rotary:
         index = positions_BN.clamp(max=self._most - 1)
         return {kind: Turn(cos[index][:, :, None], sin[index][:, :, None]) for kind, (cos, sin) in self._tables.items()}
 
-    def of_layer(self, turns: dict[str, Turn], kind: str) -> Turn:
+    def of_layer(self, turns: Mapping[str, Turn], kind: str) -> Turn:
         return turns[kind] if kind in turns else turns[""]
 
     @torch.inference_mode()
     def _grow(self, length: int) -> None:
-        positions = torch.arange(length)[None]
+        device = next(self._module.buffers()).device
+        positions = torch.arange(length, device=device)[None]
         for kind in self._kinds:
             arguments = (kind,) if kind else ()
             # in the format that the module gives: some families rotate in float32 whatever theirs is
-            cos, sin = self._module(torch.zeros(1, dtype=self._dtype), positions, *arguments)
+            cos, sin = self._module(torch.zeros(1, dtype=self._dtype, device=device), positions, *arguments)
             half = sin.shape[-1] // 2
             self._tables[kind] = (cos[0], torch.cat([-sin[0, :, :half], sin[0, :, half:]], -1))
         self._length = length

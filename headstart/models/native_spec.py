@@ -17,6 +17,7 @@ from headstart.models.masks import Reach
 
 _ACTIVATIONS = {"silu": "silu", "gelu_pytorch_tanh": "gelu_tanh"}
 _ROTARY = {"default", "linear", "llama3", "yarn", "dynamic", "longrope"}
+_DEVICES = {"cpu", "cuda"}
 _LAYERS = {"full_attention", "sliding_attention"}
 
 
@@ -110,7 +111,7 @@ def spec_of(model: PreTrainedModel) -> NativeSpec | None:
     if getattr(model, "hf_device_map", None) or getattr(model, "hf_quantizer", None) is not None:
         return None
     parameters = list(model.parameters())
-    if len({(p.dtype, p.device) for p in parameters}) != 1 or parameters[0].device.type != "cpu":
+    if len({(p.dtype, p.device) for p in parameters}) != 1 or parameters[0].device.type not in _DEVICES:
         return None
     if not parameters[0].dtype.is_floating_point or not _layers_as_known(model, family):
         return None

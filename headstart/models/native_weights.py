@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
+from headstart.models.input_ranges import InputRanges
 from headstart.models.native_norm import RMSNorm
 from headstart.models.native_spec import NativeSpec
-from headstart.models.packed_linear import PackedLinear
+from headstart.models.weights_format import Linear, WeightsFormat
 
 
 @dataclass(frozen=True)
@@ -19,22 +20,27 @@ class NativeLayer:
     """One layer. Norms that the family does not have are None."""
 
     attention_norm: RMSNorm | None
-    qkv: PackedLinear
+    qkv: Linear
     """To (H + 2 J) heads: queries, keys, values."""
     head_norm: RMSNorm | None
     """Over each head of the joined queries and keys."""
     query_norm: RMSNorm | None
     """Over all queries of a position together; comes with ``key_norm``."""
     key_norm: RMSNorm | None
-    out: PackedLinear
+    out: Linear
     attention_out_norm: RMSNorm | None
     mlp_norm: RMSNorm | None
-    gate_up: PackedLinear
-    down: PackedLinear
+    gate_up: Linear
+    down: Linear
     mlp_out_norm: RMSNorm | None
 
+    @property
+    def weight_bytes(self) -> int:
+        """What the matrices take; norms are next to nothing."""
+        return sum(linear.weight_bytes for linear in (self.qkv, self.out, self.gate_up, self.down))
 
-def native_layer(layer: Any, spec: NativeSpec) -> NativeLayer:
+
+def native_layer(layer: Any, spec: NativeSpec, weights: WeightsFormat, ranges: InputRanges) -> NativeLayer:
     """Read one layer of the transformers model. Nothing of it is kept where the products could be packed."""
     family, attention, mlp = spec.family, layer.self_attn, layer.mlp
 
@@ -51,28 +57,32 @@ def native_layer(layer: Any, spec: NativeSpec) -> NativeLayer:
             query_norm, key_norm = (RMSNorm(w, spec.eps, plus_one=family.norm_plus_one) for w in (query, key))
     qkv = [attention.qkv_proj] if family.fused else [attention.q_proj, attention.k_proj, attention.v_proj]
     gate_up = [mlp.gate_up_proj] if family.fused else [mlp.gate_proj, mlp.up_proj]
+
+    def joined(linears: Sequence[torch.nn.Linear]) -> Linear:
+        return weights.make(*_one_matrix(linears), ranges.get(linears[0]))
+
     return NativeLayer(
         attention_norm=norm(family.attention_norm),
-        qkv=_joined(qkv),
+        qkv=joined(qkv),
         head_norm=head_norm,
         query_norm=query_norm,
         key_norm=key_norm,
-        out=_joined([attention.o_proj]),
+        out=joined([attention.o_proj]),
         attention_out_norm=norm(family.attention_out_norm),
         mlp_norm=norm(family.mlp_norm),
-        gate_up=_joined(gate_up),
-        down=_joined([mlp.down_proj]),
+        gate_up=joined(gate_up),
+        down=joined([mlp.down_proj]),
         mlp_out_norm=norm(family.mlp_out_norm),
     )
 
 
-def _joined(linears: Sequence[torch.nn.Linear]) -> PackedLinear:
-    """Matrices that multiply the same input, as one."""
+def _one_matrix(linears: Sequence[torch.nn.Linear]) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Weight and bias of matrices that multiply the same input, as one."""
     if len(linears) == 1:
         bias = linears[0].bias
-        return PackedLinear(linears[0].weight.detach(), None if bias is None else bias.detach())
+        return linears[0].weight.detach(), None if bias is None else bias.detach()
     weight_OI = torch.cat([linear.weight.detach() for linear in linears])
     if all(linear.bias is None for linear in linears):
-        return PackedLinear(weight_OI)
+        return weight_OI, None
     biases = [linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias.detach() for linear in linears]
-    return PackedLinear(weight_OI, torch.cat(biases))
+    return weight_OI, torch.cat(biases)

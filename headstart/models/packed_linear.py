@@ -17,6 +17,7 @@ class PackedLinear:
         self._dtype = weight_OI.dtype
         self._packed = _pack(weight_OI)
         self._plain = weight_OI if self._packed is None else None
+        self.weight_bytes = weight_OI.numel() * weight_OI.element_size()
 
     @property
     def packed(self) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from headstart.errors import DataError, InvalidParameterError
+from headstart.models.conditions import Conditions
 from headstart.models.protocol import BaseModel
-from headstart.tuning.conditions import Conditions
 from headstart.tuning.warm_pass import WarmPass
 
 NODES = (1, 2, 4, 8, 16, 32, 64)

@@ -3,6 +3,7 @@
 import pytest
 
 from headstart.drafters.protocol import Budget
+from headstart.engine.budget import FixedBudget
 from headstart.engine.row import Row
 from headstart.request import Request
 from headstart.sampling.params import SamplingParams
@@ -11,7 +12,7 @@ from headstart.sampling.row import RowSampling
 
 def row(limit: int, nodes: int, generated: int) -> Row:
     sampling = RowSampling(params=SamplingParams(), seed=0, prompt_length=4, generated=[1] * generated)
-    return Row(number=0, request=Request(prompt_ids=[1] * 4), sampling=sampling, limit=limit, nodes=nodes)
+    return Row(number=0, request=Request(prompt_ids=[1] * 4), sampling=sampling, limit=limit, tree=FixedBudget(nodes))
 
 
 def test_it_runs_from_its_first_root_on() -> None:
@@ -34,8 +35,8 @@ def test_positions_are_those_of_the_prompt_and_all_new_ids() -> None:
 )
 def test_a_step_never_emits_more_than_is_left(generated: int, depth: int) -> None:
     """A tree of depth d emits up to d + 1 ids."""
-    assert row(10, 8, generated).budget == Budget(nodes=8, depth=depth)
+    assert row(10, 8, generated).budget(1) == Budget(nodes=8, depth=depth)
 
 
 def test_one_node_is_the_root_alone() -> None:
-    assert row(10, 1, 1).budget == Budget(nodes=1, depth=0)
+    assert row(10, 1, 1).budget(1) == Budget(nodes=1, depth=0)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from headstart.engine.budget import FixedBudget
 from headstart.engine.row import Row
 from headstart.engine.scheduler import Scheduler
 from headstart.errors import CapacityError
@@ -22,7 +23,7 @@ def row(number: int, prompt: int = 4, limit: int = 6, nodes: int = 2) -> Row:
     """It can take ``prompt + limit`` positions, and the tree comes on top."""
     request = Request(prompt_ids=[1] * prompt)
     sampling = RowSampling(params=SamplingParams(), seed=0, prompt_length=prompt)
-    return Row(number=number, request=request, sampling=sampling, limit=limit, nodes=nodes)
+    return Row(number=number, request=request, sampling=sampling, limit=limit, tree=FixedBudget(nodes))
 
 
 def prefilled(*rows: Row) -> None:

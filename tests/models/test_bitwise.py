@@ -12,8 +12,12 @@ import torch
 
 from headstart.drafters.plain import PlainDrafter
 from headstart.engine.engine import Engine
+from headstart.errors import TreeError
+from headstart.models import bitwise_attention
+from headstart.models.bit_check import bitwise_holds
 from headstart.models.bitwise_columns import LANES, MULTIPLE, SLAB, arranged
-from headstart.models.bitwise_probe import bitwise_holds, fitting_span, unequal_rows
+from headstart.models.bitwise_probe import fitting_span
+from headstart.models.bitwise_proof import unequal_rows
 from headstart.models.native import NativeModel
 from headstart.models.packed_linear import PackedLinear
 from headstart.models.source import find, load_pretrained
@@ -57,11 +61,58 @@ def test_bits_are_those_of_plain_decoding(family: str, changes: dict[str, Any]) 
 
 
 @needs_kernels
-def test_bits_hold_across_slabs() -> None:
-    # 250 and 509 cross from one slab of 256 positions to the next while they are decoded
-    pretrained = build("llama", dtype=torch.bfloat16, max_position_embeddings=1024)
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        ("llama", {}),
+        ("llama", {"num_key_value_heads": 4}),
+        ("mistral", {"sliding_window": 300}),  # a window that reaches over the ends of slabs
+        ("gemma2", {"sliding_window": 260}),
+    ],
+)
+def test_bits_hold_across_slabs(family: str, changes: dict[str, Any], at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 250, 505 and 760 cross from one slab of 256 positions to the next while they are decoded; 300 and 650 end in the midst of one
+    monkeypatch.setattr(bitwise_attention, "long_products_fit", lambda: at_once)  # or slab by slab, as where they do not fit
+    pretrained = build(family, dtype=torch.bfloat16, max_position_embeddings=1024, **changes)
     model = native(pretrained, bitwise=True, cache_tokens=8192)
-    assert unequal_rows(model, prompts(250, 509, 300), 16, seed=2)[1] == 0
+    assert unequal_rows(model, prompts(250, 505, 300), 14, seed=2)[1] == 0
+    assert unequal_rows(model, prompts(760, 650, 8, 255), 14, seed=3)[1] == 0
+
+
+@needs_kernels
+def test_bits_hold_where_long_products_begin() -> None:
+    # before slab 3, 4 and 5 lie 512, 768 and 1024 far positions; a product over more than 512 has at least 1088 columns
+    model = native(build("llama", dtype=torch.bfloat16, max_position_embeddings=2048), bitwise=True, cache_tokens=1 << 14)
+    assert unequal_rows(model, prompts(1018, 1275, 1530, 40), 12, seed=4)[1] == 0
+
+
+@needs_kernels
+def test_depths() -> None:
+    # 16 deep is kept equal across the end of a slab; deeper is refused with what to do
+    model = native(build("llama", dtype=torch.bfloat16, max_position_embeddings=1024), bitwise=True)
+    torch.manual_seed(0)
+    path_N = torch.randint(3, VOCAB, (17,))
+    prompt = torch.tensor(prompts(250))
+
+    def last_of(shape: TreeShape, tokens_N: torch.Tensor) -> torch.Tensor:
+        model.cache.add_row(400)
+        model.prefill(prompt, 0, [250])
+        logits_V = model.lm_head(model.verify(CandidateTree.of_shape(shape, tokens_N[None])))[0, -1]
+        model.cache.clear()
+        return logits_V
+
+    forked = TreeShape([(0,), (1,), *((1, *[0] * depth) for depth in range(1, 16))])
+    among_others = last_of(forked, torch.cat([path_N[:1], torch.tensor([5]), path_N[1:]]))
+    assert torch.equal(among_others, last_of(TreeShape.chain(16), path_N))
+    model.cache.add_row(400)
+    model.prefill(prompt, 0, [250])
+    for node in range(16):
+        model.verify(CandidateTree.roots_only(path_N[node : node + 1]))
+        model.cache.commit(0, [0])
+    assert torch.equal(model.lm_head(model.verify(CandidateTree.roots_only(path_N[16:])))[0, 0], among_others)
+    with pytest.raises(TreeError, match=r"17 deep.*up to 16 deep.*bitwise=False"):
+        model.verify(CandidateTree.of_shape(TreeShape.chain(17), torch.full((1, 18), 5)))
 
 
 @needs_kernels
@@ -78,7 +129,7 @@ def test_the_comparison_sees_other_orders() -> None:
     # without the fixed order some of the same rows differ, so that 0 unequal rows above are no accident of small numbers
     model = native(build("llama", dtype=torch.bfloat16))
     assert unequal_rows(model, prompts(1, 14, 30), 16, seed=1)[1] > 20
-    assert not bitwise_holds(model)
+    assert not bitwise_holds(model).holds
 
 
 @pytest.mark.parametrize("family", ["llama", "mistral", "gemma2"])
@@ -167,6 +218,12 @@ def test_bundled_model() -> None:
     pretrained, tokenizer, _ = load_pretrained(find("bundled"), "bfloat16", "cpu")
     assert tokenizer is not None
     model = NativeModel(pretrained, name="bundled", max_rows=4, cache_tokens=4096, bitwise=True)
-    texts_ = ["How do I reset my password?", "Summarise in one sentence: " + "The river rose again in the night. " * 12]
+    texts_ = [
+        "Hi",
+        "How do I reset my password?",
+        "Summarise in one sentence: " + "The river rose again in the night. " * 12,
+        "Translate: " + "The cat sleeps on the warm stone by the door. " * 24,
+    ]
     ids = [tokenizer(text)["input_ids"] for text in texts_]
-    assert unequal_rows(model, ids, 8, seed=4)[1] == 0
+    ids[3] = ids[3][:251]  # crosses the end of a slab
+    assert unequal_rows(model, ids, 8, seed=4, chunks=(7, 64, 300)) == (64, 0)

@@ -226,7 +226,15 @@ def test_given_answers_and_own_projections(llama: LlamaForCausalLM, tokenizer: T
     data = tmp_path / "data.jsonl"
     data.write_text("".join(json.dumps({"prompt": f"question {i}", "response": "the very same answer"}) + "\n" for i in range(60)))
     options = replace(
-        OPTIONS, data=(data,), keep_answers=True, tokens=None, projection="own", draft_vocab_size=0, epochs=20, batch=256
+        OPTIONS,
+        data=(data,),
+        keep_answers=True,
+        tokens=None,
+        projection="own",
+        draft_vocab_size=0,
+        epochs=20,
+        batch=256,
+        soft_targets=0.0,
     )
     result = train(fresh(llama), tokenizer, tmp_path / "out", options=options)
     assert result.tokens == 60 * 21  # 20 letters and the end of the turn

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from headstart.errors import DataError, InvalidParameterError
-from headstart.tuning.conditions import Conditions
+from headstart.models.conditions import Conditions
 from headstart.tuning.latency import LatencyCurve, Point, measure_latency
 from tests.decoding import Spy
 from tests.tiny_models import native, tiny

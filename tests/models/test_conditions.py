@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headstart.errors import DataError
-from headstart.tuning.conditions import Conditions, processor
+from headstart.models.conditions import Conditions, processor
 from tests.tiny_models import adapter, native, tiny
 
 

@@ -1,0 +1,44 @@
+"""The budgets that go with tuned heads, where what was measured holds."""
+
+import logging
+
+from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.drafters.tuned import heads_mark
+from headstart.engine.budget import AutomaticBudget, TreeBudget
+from headstart.models.compiled import CompiledModel
+from headstart.models.conditions import Conditions
+from headstart.models.protocol import BaseModel
+from headstart.models.threads import cpu_threads
+
+logger = logging.getLogger("headstart")
+
+
+def tuned_budgets(heads: HeadsDirectory, model: BaseModel, threads: int | None) -> dict[str, TreeBudget]:
+    """A budget that follows the running rows, for each drafter that was tuned; none where the heads never were.
+
+    None either where times were measured for other heads or under other conditions, which is said in a warning. Call it before
+    the heads are moved to the model's precision.
+
+    Raises:
+        HeadsError: what is stored is malformed.
+    """
+    tuned = heads.tree_file.tuned
+    if tuned is None:
+        return {}
+    with cpu_threads(threads):
+        here = Conditions.of(model).to_dict()
+    here.pop("model")  # where it lies; that it is the right one is checked by its weights
+    then = tuned.conditions
+    wrong = [f"{name} is {value}, was {then.get(name)}" for name, value in here.items() if then.get(name) != value]
+    if tuned.heads != heads_mark(heads.heads):
+        wrong.insert(0, "the heads are others")
+    if wrong:
+        logger.warning(
+            "what `headstart tune` measured does not hold here (%s): every pass gets trees of %d nodes, however many texts are"
+            " decoded at once. Run it again here",
+            "; ".join(wrong),
+            heads.nodes,
+        )
+        return {}
+    compiled = isinstance(model, CompiledModel)
+    return {name: AutomaticBudget(table, only_chosen=compiled) for name, table in tuned.tables.items()}

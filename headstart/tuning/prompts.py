@@ -1,0 +1,87 @@
+"""Prompts to tune on: the user's own file, or a bundled set of everyday questions."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from headstart.errors import ChatTemplateError, DataError
+from headstart.text.tokenizer import Tokenizer
+
+_BUNDLED = "prompts.jsonl"
+_EXPECTED = 'expected {"turns": [...]}, {"messages": [...]}, {"prompt": ...} or {"text": ...}, one JSON object a line'
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Something for the model to answer, or a text to go on with."""
+
+    messages: tuple[dict[str, str], ...] = ()
+    """A conversation whose last message is the user's; empty for a text."""
+    text: str = ""
+
+    def ids(self, tokenizer: Tokenizer) -> Sequence[int]:
+        """A conversation in the model's chat format; where it has none, the text of its last message."""
+        if not self.messages:
+            return tokenizer.encode(self.text)
+        try:
+            return tokenizer.chat_ids(list(self.messages))
+        except ChatTemplateError:  # a base model: it goes on with the question
+            return tokenizer.encode(self.messages[-1]["content"])
+
+
+def read_prompts(path: Path | None) -> list[Prompt]:
+    """The prompts of a JSONL file, or the bundled ones.
+
+    Of ``turns`` (as in Spec-Bench's question.jsonl) the first is taken, of ``messages`` all up to the user's last one.
+
+    Raises:
+        DataError: the file cannot be read, a line is malformed, or there is no prompt.
+    """
+    where = str(path) if path is not None else f"the bundled {_BUNDLED}"
+    try:
+        source = path if path is not None else files("headstart") / "assets" / _BUNDLED
+        lines = source.read_text(encoding="utf-8").split("\n")  # not splitlines: U+2028 is text
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"the prompts in {where} cannot be read: {error}; expected a JSONL file in UTF-8") from error
+    prompts = [_prompt(line, f"{where}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
+    if not prompts:
+        raise DataError(f"there are no prompts in {where}; {_EXPECTED}")
+    return prompts
+
+
+def _prompt(line: str, origin: str) -> Prompt:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"{origin}: not JSON ({error}); {_EXPECTED}") from error
+    if not isinstance(row, dict):
+        raise DataError(f"{origin}: a JSON {type(row).__name__}; {_EXPECTED}")
+    if "turns" in row:
+        turns = row["turns"]
+        first = turns[0] if isinstance(turns, list) and turns else None
+        return Prompt(messages=({"role": "user", "content": _string(first, "the first of turns", origin)},))
+    if "messages" in row:
+        return Prompt(messages=_messages(row["messages"], origin))
+    if "prompt" in row:
+        return Prompt(messages=({"role": "user", "content": _string(row["prompt"], "prompt", origin)},))
+    if "text" in row:
+        return Prompt(text=_string(row["text"], "text", origin))
+    raise DataError(f"{origin}: keys {sorted(map(str, row))}; {_EXPECTED}")
+
+
+def _messages(value: Any, origin: str) -> tuple[dict[str, str], ...]:
+    good = isinstance(value, list) and all(isinstance(m, dict) and isinstance(m.get("role"), str) for m in value)
+    users = [i for i, message in enumerate(value) if message["role"] == "user"] if good else []
+    if not users:
+        raise DataError(f"{origin}: messages is no list of role and content with a message of the user's; {_EXPECTED}")
+    kept = value[: users[-1] + 1]
+    return tuple({"role": m["role"], "content": _string(m.get("content"), "content of a message", origin)} for m in kept)
+
+
+def _string(value: Any, name: str, origin: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"{origin}: {name} is {value!r:.60}; expected a string that is not empty")
+    return value

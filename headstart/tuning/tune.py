@@ -1,0 +1,277 @@
+"""Trees and budgets that fit a machine: observe, measure, choose, and check the prediction.
+
+Half of the prompts is learned from, the other half is decoded to compare what was predicted with what is measured.
+"""
+
+import random
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headstart.drafters.arrangement import Arrangement, GrownTree, StaticTree
+from headstart.drafters.guesses import HeadGuesses
+from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.drafters.medusa import MedusaDrafter
+from headstart.drafters.tree_file import TreeFile
+from headstart.drafters.tuned import KEY, Tuned, heads_mark
+from headstart.errors import DataError, InvalidParameterError
+from headstart.models.compiled import CompiledModel
+from headstart.models.conditions import Conditions
+from headstart.models.protocol import BaseModel
+from headstart.sampling.params import SamplingParams
+from headstart.trees.step_table import StepTable
+from headstart.tuning.choice import step_table
+from headstart.tuning.latency import CONTEXT, LatencyCurve, Point, measure_latency
+from headstart.tuning.learned import Learned, learn
+from headstart.tuning.observe import Observations, observe
+from headstart.tuning.step_times import measure_steps
+from headstart.tuning.verification import Verified, verify
+from headstart.tuning.warm_pass import likely_shape
+
+SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Nodes that are looked at, root included."""
+GROWN, STATIC = "medusa", "medusa-static"
+_LONG_CONTEXT = 500
+_COUNTS_KEPT = 512
+_SURE = 0.05  # a half-width of the confidence interval above this share is said
+_CALM = 0.2  # so is a distance of quartiles above this share
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions:
+    """What to look at and for how long."""
+
+    batch: tuple[int, ...] = (1, 2, 4, 8)
+    """Numbers of texts decoded at once to choose for."""
+    max_nodes: int = 64
+    """The largest tree to look at, the root included."""
+    tokens: int = 128
+    """Tokens to write after each prompt."""
+    temperature: float = 0.0
+    """Temperature of the texts."""
+    seed: int = 0
+    """Decides which prompts are learned from and, above temperature 0, what is drawn."""
+    quick: bool = False
+    """Fewer prompts, sizes and repeats: a minute instead of several, and less sure."""
+
+    def __post_init__(self) -> None:
+        if self.max_nodes < 2:
+            raise InvalidParameterError(f"max_nodes is {self.max_nodes}; expected at least 2, the root and a guess")
+        if self.max_nodes > SIZES[-1]:
+            raise InvalidParameterError(f"max_nodes is {self.max_nodes}; expected at most {SIZES[-1]}")
+        if not self.batch or min(self.batch) < 1:
+            raise InvalidParameterError(f"batch is {list(self.batch)}; expected numbers of texts from 1, for instance 1,2,4,8")
+        if self.tokens < 2:
+            raise InvalidParameterError(f"tokens is {self.tokens}; expected at least 2, or there is no step")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneResult:
+    """The tree file to write, and what led to it."""
+
+    tree_file: TreeFile
+    tuned: Tuned
+    learned: Learned
+    curve: LatencyCurve
+    verified: tuple[Verified, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the user should know: estimates that are not sure, batch sizes where nothing pays."""
+
+    @property
+    def table(self) -> StepTable:
+        return self.tuned.table(GROWN)
+
+    def with_verified(self, verified: Sequence[Verified]) -> "TuneResult":
+        tuned = replace(self.tuned, verified=[each.to_dict() for each in verified])
+        tree_file = replace(self.tree_file, predicted={**self.tree_file.predicted, KEY: tuned.to_dict()})
+        return replace(self, tree_file=tree_file, tuned=tuned, verified=tuple(verified))
+
+
+class Tuning:
+    """One run: :meth:`choose`, then :meth:`check`. The model's cache must be idle, and torch set to the threads to tune for.
+
+    Args:
+        heads: as they lie on disk; their weights are moved to the model.
+        prompts: ids of each prompt.
+        stop_ids: ids that end a text.
+        source: what the prompts are called in the file.
+        say: told what is being done.
+    """
+
+    def __init__(
+        self,
+        model: BaseModel,
+        heads: HeadsDirectory,
+        prompts: Sequence[Sequence[int]],
+        *,
+        options: TuneOptions,
+        stop_ids: frozenset[int] = frozenset(),
+        source: str = "",
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        heads.check_base(model)
+        self._model, self._heads, self._options = model, heads, options
+        self._stop_ids, self._source, self._say = stop_ids, source, say
+        self._mark = heads_mark(heads.heads)  # before they are moved to another precision
+        self._guesses = HeadGuesses(heads.heads, model)
+        self._learn_from, self._check_on = self._halves(prompts)
+        self._params = SamplingParams(temperature=options.temperature)
+
+    def choose(self) -> TuneResult:
+        """Observe, measure, choose.
+
+        Raises:
+            DataError: too few prompts, or answers too short to learn from.
+            InvalidParameterError: a batch size that the model has no room for.
+        """
+        options, model = self._options, self._model
+        sizes = self._sizes()
+        self._say(f"observing the heads on {len(self._learn_from)} prompts")
+        seen = observe(
+            model,
+            self._guesses,
+            self._learn_from,
+            tokens=options.tokens,
+            stop_ids=self._stop_ids,
+            params=self._params,
+            seed=options.seed,
+        )
+        learned = learn(seen, sizes)
+        self._say("measuring passes")
+        curve = self._curve(sizes)
+        drafter = self._drafter(GROWN, learned)
+        rounds, seconds = (7, 8.0) if options.quick else (25, 40.0)
+        steps: list[Point] = []
+        for rows in sorted(set(options.batch)):
+            self._say(f"measuring steps, {rows} at once")
+            steps += measure_steps(model, drafter, self._learn_from, sizes=sizes, rows=rows, rounds=rounds, seconds=seconds)
+        table = step_table(learned.grown, steps)
+        tuned = Tuned(
+            heads=self._mark,
+            conditions=Conditions.of(model).to_dict(),
+            tables={GROWN: table, STATIC: step_table(learned.static, steps)},
+            passes=curve.to_dict()["points"],
+            observed=self._observed(seen, learned),
+        )
+        return TuneResult(
+            tree_file=self._tree_file(learned, tuned),
+            tuned=tuned,
+            learned=learned,
+            curve=curve,
+            notes=tuple(self._notes(learned, table, steps)),
+        )
+
+    def check(self, result: TuneResult) -> TuneResult:
+        """Decode the other half of the prompts with what was chosen and plainly, in turn."""
+        options, table = self._options, result.table
+        drafter = self._drafter(GROWN, result.learned)
+        verified, notes = [], list(result.notes)
+        for rows in table.rows_R:
+            size = table.best(rows)
+            batches = (1 if options.quick else 3) if rows > 1 else (6 if options.quick else 32)
+            prompts = self._check_on[: rows * batches]
+            if size == 0:
+                continue
+            if len(prompts) < rows:
+                notes.append(f"not verified for {rows} texts at once: only {len(prompts)} prompts were kept back for it")
+                continue
+            self._say(f"verifying trees of {table.nodes_N[size]} nodes, {rows} at once")
+            found = verify(
+                self._model,
+                drafter,
+                prompts,
+                rows=rows,
+                nodes=table.nodes_N[size],
+                tokens=options.tokens,
+                stop_ids=self._stop_ids,
+                params=self._params,
+                seed=options.seed,
+                predicted_tokens=table.tokens_N[size],
+                predicted_speedup=table.speedup(rows, size),
+            )
+            verified.append(found)
+        return replace(result.with_verified(verified), notes=tuple(notes))
+
+    def _halves(self, prompts: Sequence[Sequence[int]]) -> tuple[list[Sequence[int]], list[Sequence[int]]]:
+        """Prompts to learn from and prompts to check on; those without room for an answer are left out."""
+        room = self._model.facts.context_length - self._options.tokens
+        fitting = [ids for ids in prompts if 0 < len(ids) <= room]
+        if len(fitting) < 2:
+            raise DataError(
+                f"{len(prompts)} prompts, of which {len(fitting)} leave room for {self._options.tokens} tokens in a context of"
+                f" {self._model.facts.context_length}; expected at least 2. Give more or shorter prompts, or fewer tokens"
+            )
+        random.Random(self._options.seed).shuffle(fitting)
+        if self._options.quick:
+            fitting = fitting[:32]
+        middle = (len(fitting) + 1) // 2
+        return fitting[:middle], fitting[middle:]
+
+    def _sizes(self) -> list[int]:
+        most = self._options.max_nodes
+        sizes = {size for size in SIZES if size <= most} | {most}
+        if self._options.quick or isinstance(self._model, CompiledModel):  # which fills every tree up to a power of two
+            sizes = {size for size in sizes if size & (size - 1) == 0}
+        return sorted(sizes)
+
+    def _curve(self, sizes: Sequence[int]) -> LatencyCurve:
+        facts, rows = self._model.facts, sorted(set(self._options.batch))
+        nodes = [size for size in sizes if size & (size - 1) == 0]
+        room = facts.context_length - likely_shape(max(nodes)).depth - 1
+        contexts = {max(1, min(CONTEXT, room))}
+        if not self._options.quick and room > _LONG_CONTEXT and self._model.cache.fits(max(rows), _LONG_CONTEXT + max(nodes)):
+            contexts.add(_LONG_CONTEXT)
+        return measure_latency(
+            self._model, nodes=nodes, rows=rows, contexts=sorted(contexts), rounds=5 if self._options.quick else 15
+        )
+
+    def _drafter(self, name: str, learned: Learned) -> MedusaDrafter:
+        config = self._heads.config
+        arrangement: Arrangement = StaticTree(learned.tree)
+        if name == GROWN:
+            arrangement = GrownTree(config.num_heads, config.projected_vocab, learned.calibration)
+        return MedusaDrafter(self._guesses, arrangement, name=name)
+
+    def _observed(self, seen: Observations, learned: Learned) -> dict[str, Any]:
+        return {
+            "prompts": self._source,
+            "texts": len(seen.lengths),
+            "positions": learned.total,
+            "temperature": self._options.temperature,
+            "seed": self._options.seed,
+            "standard_error": [
+                learned.error[size] if learned.error[size] == learned.error[size] else None for size in learned.grown
+            ],
+        }
+
+    def _tree_file(self, learned: Learned, tuned: Tuned) -> TreeFile:
+        table = tuned.table(GROWN)
+        nodes = table.nodes_N[table.best(table.rows_R[0])]
+        return TreeFile(
+            tree=learned.tree,
+            nodes=min(nodes, len(learned.tree)),
+            counts=dict(sorted(learned.counts.items(), key=lambda item: (-item[1], item[0]))[:_COUNTS_KEPT]),
+            total=learned.total,
+            calibration=learned.calibration,
+            predicted={**self._heads.predicted, KEY: tuned.to_dict()},
+        )
+
+    def _notes(self, learned: Learned, table: StepTable, steps: Sequence[Point]) -> list[str]:
+        notes = []
+        spread = statistics.median((point.q3 - point.q1) / point.median for point in steps)
+        if spread > _CALM:
+            notes.append(
+                f"times spread by {spread:.0%} between quartiles: something else was running, and the choice may be wrong. Tune"
+                " again on an idle machine"
+            )
+        size = max(1, table.best(table.rows_R[0]))
+        nodes, tokens = table.nodes_N[size], table.tokens_N[size]
+        half = 1.96 * learned.error[nodes]
+        if not half <= _SURE * tokens:
+            width = f"{tokens:.2f} +- {half:.2f} (95 %)" if half == half else f"{tokens:.2f}, from one text"
+            notes.append(f"few texts: tokens per step at {nodes} nodes are {width}. More or longer prompts make it surer")
+        never = [str(rows) for rows in table.rows_R if table.best(rows) == 0]
+        if never:
+            notes.append(f"plain decoding is fastest with {', '.join(never)} text(s) at once: no tree gains on it by 3 %")
+        return notes
