@@ -18,7 +18,7 @@ import torch.nn.functional as F
 
 from headstart.errors import TreeError
 from headstart.models.bitwise_columns import MOST_COLUMNS, MULTIPLE, SLAB, Columns, arranged
-from headstart.models.bitwise_probe import FAR_FROM, long_products_fit
+from headstart.models.bitwise_probe import FAR_FROM, fewest_rows, long_products_fit
 from headstart.models.masks import Reach
 from headstart.models.native_pass import NativePass
 from headstart.models.native_spec import NativeSpec
@@ -68,7 +68,7 @@ class _Part:
     columns: torch.Tensor | None
     """Slots of all columns, likewise; None where all are natural."""
     masks: Mapping[str, torch.Tensor]
-    """Additive, by kind of layer: B x 1 x C x (N * G), a lone query twice; without the second axis where B is 1."""
+    """Additive, by kind of layer: B x 1 x C x (N * G), too few queries several times; without the second axis where B is 1."""
 
 
 class BitwiseAttention:
@@ -94,6 +94,7 @@ class BitwiseAttention:
         self._pass, self._spec, self._dtype, self._span = one_pass, spec, dtype, span
         self._at_once = long_products_fit()
         self._sums_in = torch.promote_types(dtype, torch.float32)
+        self._fewest = fewest_rows(spec.head_size)
         if parent_BN is None or _in_a_line(one_pass, parent_BN):
             parts = [(nodes, self._line(nodes)) for nodes in self._stretches()]
         else:
@@ -123,9 +124,9 @@ class BitwiseAttention:
 
     def _attend(self, part: _Part, layer: int, q: torch.Tensor) -> torch.Tensor:
         """Queries and results (B * J) x (N * G) x D."""
-        lone = q.shape[1] == 1
-        if lone:  # a product of one row takes another kernel
-            q = q.expand(-1, 2, -1)
+        queries = q.shape[1]
+        if queries < self._fewest:
+            q = q.repeat(1, -(-self._fewest // queries), 1)
         weights = self._weights(part, layer, q)
         if self._missing:
             values = list(self._padded(self._pass.values_L[layer])[:, : sum(part.natural)].split(part.natural, 1))
@@ -139,7 +140,7 @@ class BitwiseAttention:
         else:
             products = [torch.bmm(w, v) for w, v in zip(weights.split(part.pieces, -1), values, strict=True)]
             out = self._sum(products)
-        return out[:, :1] if lone else out
+        return out[:, :queries]
 
     def _sum(self, products: Sequence[torch.Tensor]) -> torch.Tensor:
         if len(products) == 2:  # one sum, rounded once, is what float32 would give
@@ -300,8 +301,9 @@ class BitwiseAttention:
             pairs = zip(seen, positions, strict=True)
             seen = [piece & (own_BN[:, :, None] - at[:, None] < reach.window) for piece, at in pairs]
         seen_BNC = seen[0] if len(seen) == 1 else torch.cat(seen, -1)
-        queries = max(2, seen_BNC.shape[1] * self._spec.groups)
-        seen_BCN = seen_BNC.transpose(1, 2).repeat_interleave(queries // seen_BNC.shape[1], 2)
+        seen_BCN = seen_BNC.transpose(1, 2).repeat_interleave(self._spec.groups, 2)
+        if (queries := seen_BCN.shape[2]) < self._fewest:
+            seen_BCN = seen_BCN.repeat(1, 1, -(-self._fewest // queries))
         mask = torch.zeros(seen_BCN.shape, dtype=self._dtype).masked_fill_(~seen_BCN, _HIDDEN)
         return mask if self._pass.rows == 1 else mask[:, None]
 

@@ -1,7 +1,8 @@
 """Whether this processor's products keep bits equal.
 
 Nothing that torch documents promises it, so it is tried. What was found: in bfloat16 oneDNN gives a row the same bits whatever
-rows stand beside it, from two rows on; the inner axis of a product is added up in order, a few columns at a time (2 with
+rows stand beside it, from two rows on (batched products of no more than 4,096 multiplications never get to oneDNN: torch has a
+kernel of its own for those, with another order); the inner axis of a product is added up in order, a few columns at a time (2 with
 AVX512-BF16, 32 with AMX), 512 columns to a block. Lengths between 512 and 1024 are cut otherwise, and so not used.
 """
 
@@ -9,12 +10,18 @@ from functools import lru_cache
 
 import torch
 
-from headstart.models.bitwise_columns import SLAB
+from headstart.models.bitwise_columns import MULTIPLE, SLAB
 
 FAR_FROM = 1088
 """Columns that a product over more than 512 has to have at least, so that longer ones give the same bits."""
 
 _SPANS = (2, 32)
+_SMALL = 16**3
+
+
+def fewest_rows(size: int) -> int:
+    """Rows that a batched product over at least ``MULTIPLE`` columns and vectors of ``size`` numbers needs to be done by oneDNN."""
+    return max(2, _SMALL // (MULTIPLE * size) + 1)
 
 
 def fitting_span() -> int | None:
@@ -26,7 +33,7 @@ def fitting_span() -> int | None:
 @torch.inference_mode()
 def _fitting_span(threads: int) -> int | None:
     generator = torch.Generator().manual_seed(0)
-    return next((span for span in _SPANS if all(_indifferent(span, columns, generator) for columns in (64, SLAB))), None)
+    return next((span for span in _SPANS if all(_indifferent(span, columns, generator) for columns in (MULTIPLE, 64, SLAB))), None)
 
 
 def _indifferent(span: int, columns: int, generator: torch.Generator) -> bool:
@@ -41,7 +48,7 @@ def _indifferent(span: int, columns: int, generator: torch.Generator) -> bool:
     values_1CD[:, -1] = -torch.bmm(weights_1RC[..., :-1], values_1CD[:, :-1])[:, 0]
     weights_1RC[..., -2:] = 1
     expected_1RD = torch.bmm(weights_1RC, values_1CD)
-    for rows in (2, 3, 6, 24):
+    for rows in (fewest_rows(64), 4, 6, 24):
         if not torch.equal(torch.bmm(weights_1RC[:, :rows].contiguous(), values_1CD), expected_1RD[:, :rows]):
             return False
     for inserted in (span, 3 * span, SLAB):

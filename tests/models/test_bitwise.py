@@ -16,7 +16,7 @@ from headstart.errors import TreeError
 from headstart.models import bitwise_attention
 from headstart.models.bit_check import bitwise_holds
 from headstart.models.bitwise_columns import LANES, MULTIPLE, SLAB, arranged
-from headstart.models.bitwise_probe import fitting_span
+from headstart.models.bitwise_probe import fewest_rows, fitting_span
 from headstart.models.bitwise_proof import unequal_rows
 from headstart.models.native import NativeModel
 from headstart.models.packed_linear import PackedLinear
@@ -43,6 +43,9 @@ def prompts(*lengths: int) -> list[list[int]]:
     [
         ("llama", {}),
         ("llama", {"num_key_value_heads": 4}),  # one query head a group: products of a single row
+        # so few multiplications in a short context that torch would not ask oneDNN
+        ("llama", {"hidden_size": 64, "intermediate_size": 96, "head_dim": 16}),
+        ("llama", {"num_key_value_heads": 4, "head_dim": 64}),
         ("mistral", {}),  # a window shorter than the texts
         ("qwen2", {}),
         ("qwen3", {}),
@@ -202,6 +205,26 @@ def test_bits_hold_in_wide_trees(heads: int) -> None:
             path.insert(0, star.parent_N[path[0]])
         alone = CandidateTree.of_shape(TreeShape.chain(len(path) - 1), tokens_N[path][None])
         assert torch.equal(model.lm_head(model.verify(alone))[0, -1], logits_NV[node]), node
+
+
+@needs_kernels
+@pytest.mark.parametrize("size", [8, 16, 32, 64, 80, 128])
+def test_the_fewest_rows_are_summed_as_many_are(size: int) -> None:
+    """The shortest product there is. The last two columns cancel the others' sum, so that the low bits of float32 are left."""
+    generator = torch.Generator().manual_seed(size)
+    weights = torch.rand(1, 1, MULTIPLE, generator=generator).expand(-1, 64, -1).bfloat16().contiguous()
+    values = torch.randn(1, MULTIPLE, size, generator=generator).bfloat16()
+    for column in (-2, -1):
+        weights[..., column:] = 0
+        values[:, column] = -torch.bmm(weights, values)[:, 0]
+        weights[..., column] = 1
+        if column == -2:
+            values[:, -1] = 0
+    weights[..., -2:] = 1
+    many = torch.bmm(weights, values)
+    assert many.abs().max() < 1e-3
+    for rows in (fewest_rows(size), fewest_rows(size) + 1, 20):
+        assert torch.equal(torch.bmm(weights[:, :rows].contiguous(), values), many[:, :rows])
 
 
 def test_a_row_alone_has_the_bits_it_has_among_others() -> None:
