@@ -7,6 +7,7 @@ Shapes: B rows, N tree nodes, T positions of a chunk, V vocabulary, D hidden.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import TypeVar
 
@@ -209,7 +210,10 @@ class Engine:
         return CandidateTree.assembled(len(rows), parts, self.model.facts.device), failed
 
     def _tree(self, drafter: str, rows: Sequence[Row], running: int) -> CandidateTree:
+        deepest = self.model.facts.deepest_tree
         budgets = [row.budget(running) for row in rows]
+        if deepest is not None:
+            budgets = [replace(budget, depth=min(budget.depth, deepest)) for budget in budgets]
         return self.drafters[drafter].propose([row.number for row in rows], [row.sampling for row in rows], budgets)
 
     def _learning(self, rows: Sequence[Row]) -> TreeBudget | None:

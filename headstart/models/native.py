@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from transformers import PreTrainedModel
 
 from headstart.errors import InvalidParameterError, UnsupportedModelError
-from headstart.models.bitwise_attention import BitwiseAttention
+from headstart.models.bitwise_attention import DEEPEST, BitwiseAttention
 from headstart.models.bitwise_probe import fitting_span
 from headstart.models.config_facts import context_length, eos_ids, logit_scale
 from headstart.models.input_ranges import input_ranges
@@ -120,6 +120,7 @@ class NativeModel:
             device=device,
             implementation="native",
             softcap=self._logit_softcap,
+            deepest_tree=DEEPEST if bitwise else None,
         )
         self.rotary = Rotary(base.rotary_emb, tuple(spec.reaches), self._facts.context_length, dtype)
         kept = LayerSpec(spec.kv_heads, spec.head_size, spec.head_size, dtype, device)

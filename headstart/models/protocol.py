@@ -36,6 +36,8 @@ class ModelFacts:
     """"transformers" or "native"."""
     softcap: float | None = None
     """What bounds the logits; None where nothing does."""
+    deepest_tree: int | None = None
+    """How deep a tree :meth:`BaseModel.verify` takes at most; None is any depth."""
 
 
 class BaseModel(Protocol):

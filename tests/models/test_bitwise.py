@@ -24,7 +24,7 @@ from headstart.models.source import find, load_pretrained
 from headstart.request import Request
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.shape import TreeShape
-from tests.decoding import ScriptedDrafter, texts
+from tests.decoding import ScriptedDrafter, decode, texts
 from tests.models.test_native import two_rows
 from tests.tiny_models import VOCAB, adapter, build, generated, native, tiny
 
@@ -205,6 +205,19 @@ def test_bits_hold_in_wide_trees(heads: int) -> None:
             path.insert(0, star.parent_N[path[0]])
         alone = CandidateTree.of_shape(TreeShape.chain(len(path) - 1), tokens_N[path][None])
         assert torch.equal(model.lm_head(model.verify(alone))[0, -1], logits_NV[node]), node
+
+
+def test_the_engine_never_asks_for_deeper_trees() -> None:
+    """A chain of 20 right guesses: 16 are taken and the next root, so 38 tokens after the first are 17 + 17 + 4."""
+    model = native(build("llama", dtype=torch.bfloat16), bitwise=True)
+    prompt = prompts(9)[0]
+    plain = Engine(model, {"none": PlainDrafter()})
+    known = {tuple(prompt): texts(plain, [Request(prompt_ids=prompt, drafter="none", max_new_tokens=39)])[0]}
+    chain = TreeShape.chain(20)
+    engine = Engine(model, {"none": PlainDrafter(), "deep": ScriptedDrafter(known, chain, accuracy=1.0, vocab=VOCAB)}, nodes=21)
+    (outcome,) = decode(engine, [Request(prompt_ids=prompt, drafter="deep", max_new_tokens=39)])
+    assert outcome.ids == known[tuple(prompt)]
+    assert outcome.stats.steps == 3
 
 
 @needs_kernels
