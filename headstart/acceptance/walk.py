@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
+from headstart.sampling.likeliest import likeliest
 from headstart.sampling.row import RowSampling, choose
 from headstart.trees.candidate import CandidateTree
 
@@ -39,7 +40,7 @@ def walk(tree: CandidateTree, logits_BNV: torch.Tensor, rows: Sequence[RowSampli
     """
     tokens_BN, parent_BN = tree.tokens_BN.tolist(), tree.parent_BN.tolist()
     greedy = any(row is not None and row.plain_argmax for row in rows)
-    argmax_BN = logits_BNV.argmax(-1).tolist() if greedy else None
+    argmax_BN = likeliest(logits_BNV).tolist() if greedy else None
     path_B: list[list[int]] = [[0] for _ in rows]
     emitted_B: list[list[int]] = [[] for _ in rows]
     active = [b for b, row in enumerate(rows) if row is not None]

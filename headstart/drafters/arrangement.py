@@ -87,7 +87,10 @@ class GrownTree:
         self, guesses_KBR: torch.Tensor, log_q_KBR: torch.Tensor | None, roots_B: torch.Tensor, budgets: Sequence[Budget]
     ) -> CandidateTree:
         assert log_q_KBR is not None, "growing a tree needs the guesses' probabilities"
-        envelope = Envelope.of(max(budget.nodes for budget in budgets), self._depth, guesses_KBR.shape[-1])
-        limits_B2 = torch.tensor([(budget.nodes, budget.depth) for budget in budgets], device=roots_B.device)
+        nodes = max(budget.nodes for budget in budgets)
+        envelope = Envelope.of(nodes, self._depth, guesses_KBR.shape[-1])
+        limits_B2 = None
+        if any(budget.nodes < nodes or budget.depth < self._depth for budget in budgets):
+            limits_B2 = torch.tensor([(budget.nodes, budget.depth) for budget in budgets], device=roots_B.device)
         log_worth_BKR = self._calibration.log_worth(log_q_KBR.transpose(0, 1))
         return envelope.grow(guesses_KBR.transpose(0, 1), log_worth_BKR, roots_B, limits_B2)

@@ -25,9 +25,12 @@ class HeadGuesses:
         self.heads = heads.to(device=model.facts.device, dtype=model.facts.dtype).eval().requires_grad_(False)
         self.device = model.facts.device
         self._embed = model.embed
-        shared = model.projection(heads.draft_ids_V) if heads.config.projection == "shared" else None
         self._logits: Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor]
-        self._logits = PackedHeads(heads, shared) if PackedHeads.worthwhile(heads) else partial(heads, shared=shared)
+        shares = heads.config.projection == "shared"
+        if PackedHeads.worthwhile(heads):
+            self._logits = PackedHeads(heads, model.projection(heads.draft_ids_V, rough=True) if shares else None)
+        else:
+            self._logits = partial(heads, shared=model.projection(heads.draft_ids_V) if shares else None)
 
     def best(
         self, hidden_BD: torch.Tensor, roots_B: torch.Tensor, sampling: Sequence[RowSampling], ranks: int, *, probabilities: bool

@@ -123,19 +123,23 @@ def _columns(layout: _Layout, paths: list[tuple[_Unit, int]], slab: int) -> Colu
     units = [unit for unit in layout.units if unit.span * layout.span // SLAB == slab]
     width = max([committed, *(unit.column + layout.span for unit in units)])
     width = -(-width // MULTIPLE) * MULTIPLE
-    slots_K = torch.zeros(width, dtype=torch.int64)
-    position_K = torch.zeros(width, dtype=torch.int64)
-    slots_K[:committed] = position_K[:committed] = torch.arange(base, base + committed)
+    # lists and bytes, made tensors once at the end: a tree that is grown anew each step is never found in the cache
+    slots, positions = list(range(base, base + committed)) + [0] * (width - committed), [0] * width
+    positions[:committed] = slots[:committed]
     for unit in units:
         end = unit.column + len(unit.entries)
-        slots_K[unit.column : end] = torch.tensor(unit.entries)
-        position_K[unit.column : end] = torch.arange(len(unit.entries)) + unit.span * layout.span
-    visible_NK = torch.zeros(len(paths), width, dtype=torch.bool)
-    visible_NK[:, :committed] = True
-    for node, (last, count) in enumerate(paths):
+        first = unit.span * layout.span
+        slots[unit.column : end] = unit.entries
+        positions[unit.column : end] = range(first, first + len(unit.entries))
+    visible = bytearray()
+    for last, count in paths:
+        seen = bytearray(width)
+        seen[:committed] = b"\x01" * committed
         above: _Unit | None = last
         while above is not None:
             if above.span * layout.span // SLAB == slab:
-                visible_NK[node, above.column : above.column + count] = True
+                seen[above.column : above.column + count] = b"\x01" * count
             above, count = above.before, layout.span
-    return Columns(slots_K, position_K, visible_NK)
+        visible += seen
+    visible_NK = torch.frombuffer(visible, dtype=torch.bool).view(len(paths), width)
+    return Columns(torch.tensor(slots), torch.tensor(positions), visible_NK)

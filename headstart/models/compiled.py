@@ -123,8 +123,8 @@ class CompiledModel:
     def lm_head(self, hidden: torch.Tensor) -> torch.Tensor:
         return self._native.lm_head(hidden)
 
-    def projection(self, ids: torch.Tensor | None = None) -> Projection:
-        return self._native.projection(ids)
+    def projection(self, ids: torch.Tensor | None = None, *, rough: bool = False) -> Projection:
+        return self._native.projection(ids, rough=rough)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
         return self._native.embed(ids)

@@ -17,6 +17,7 @@ from headstart.models.bitwise_attention import DEEPEST, BitwiseAttention
 from headstart.models.bitwise_probe import fitting_span
 from headstart.models.config_facts import context_length, eos_ids, logit_scale
 from headstart.models.input_ranges import input_ranges
+from headstart.models.int8_linear import int8_fault
 from headstart.models.native_attention import FastAttention
 from headstart.models.native_norm import RMSNorm
 from headstart.models.native_pass import NativeCache, NativePass
@@ -26,7 +27,7 @@ from headstart.models.native_weights import NativeLayer, native_layer
 from headstart.models.projection import finish
 from headstart.models.protocol import ModelFacts, Projection
 from headstart.models.slot_cache import LayerSpec
-from headstart.models.weights_format import Linear, weights_format
+from headstart.models.weights_format import FORMATS, Linear, weights_format
 from headstart.trees.candidate import CandidateTree
 
 _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -106,6 +107,7 @@ class NativeModel:
         self._lm_head = self._format.make_head(self._head_VD, self._head_bias_V, self._head_range_D)
         self._logit_scale, self._logit_softcap = logit_scale(config)
         self._norm = RMSNorm(base.norm.weight, spec.eps, plus_one=spec.family.norm_plus_one)
+        self._rough_pays = self._lm_head.packed and int8_fault() is None
         self._least_rows = _FASTEST_FEW if weights is None and self._lm_head.packed else 1
         self._layers = [native_layer(layer, spec, self._format, ranges) for layer in base.layers]
         self._activation = _ACTIVATIONS[spec.activation]
@@ -167,11 +169,12 @@ class NativeModel:
             logits = self._product(self._lm_head, hidden)
         return finish(logits, self._logit_scale, self._logit_softcap)
 
-    def projection(self, ids: torch.Tensor | None = None) -> Projection:
+    def projection(self, ids: torch.Tensor | None = None, *, rough: bool = False) -> Projection:
         if ids is None:
             return self.lm_head
         bias_V = None if self._head_bias_V is None else self._head_bias_V[ids]
-        linear = self._format.make_head(self._head_VD[ids], bias_V, self._head_range_D)
+        make = FORMATS["int8"].make_head if rough and self._rough_pays else self._format.make_head
+        linear = make(self._head_VD[ids], bias_V, self._head_range_D)
         scale, softcap = self._logit_scale, self._logit_softcap
         return lambda hidden: finish(linear(hidden), scale, softcap)
 

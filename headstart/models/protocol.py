@@ -65,8 +65,11 @@ class BaseModel(Protocol):
     def lm_head(self, hidden: torch.Tensor) -> torch.Tensor:
         """Logits (..., V) of hidden states (..., D)."""
 
-    def projection(self, ids: torch.Tensor | None = None) -> Projection:
-        """The LM head over the given ids alone (all of them: None), as a function that keeps what it needs."""
+    def projection(self, ids: torch.Tensor | None = None, *, rough: bool = False) -> Projection:
+        """The LM head over the given ids alone (all of them: None), as a function that keeps what it needs.
+
+        ``rough`` allows 8 bits where they are faster: enough to guess by, never to choose by.
+        """
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
         """Input embeddings (..., D) of ids (...)."""

@@ -101,7 +101,7 @@ class TransformersModel:
     def lm_head(self, hidden: torch.Tensor) -> torch.Tensor:
         return finish(self._lm_head(hidden), self._scale, self._softcap)
 
-    def projection(self, ids: torch.Tensor | None = None) -> Projection:
+    def projection(self, ids: torch.Tensor | None = None, *, rough: bool = False) -> Projection:
         weight, bias = self._lm_head.weight, getattr(self._lm_head, "bias", None)
         if not weight.dtype.is_floating_point:  # quantised: the product is the module's own affair
             return self.lm_head if ids is None else _Selected(self.lm_head, ids)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import torch
 
 from headstart.sampling.filters import survivors
+from headstart.sampling.likeliest import likeliest
 from headstart.sampling.noise import gumbel
 from headstart.sampling.params import SamplingParams
 
@@ -40,7 +41,7 @@ def choose(logits_RV: torch.Tensor, rows: Sequence[RowSampling], paths: Sequence
     Ties go to the lowest id. The result for a row depends on that row's arguments alone.
     """
     if all(row.plain_argmax for row in rows):
-        return [int(token) for token in logits_RV.argmax(-1).tolist()]
+        return [int(token) for token in likeliest(logits_RV).tolist()]
     if any(row.processors for row in rows):
         processed = [_processed(logits_V, row, path) for logits_V, row, path in zip(logits_RV, rows, paths, strict=True)]
         logits_RV = torch.stack(processed)
@@ -51,7 +52,7 @@ def choose(logits_RV: torch.Tensor, rows: Sequence[RowSampling], paths: Sequence
     for params, members in alike.items():
         mine_RV = logits_RV if len(members) == len(rows) else logits_RV[members]
         if params.greedy:
-            drawn = mine_RV.argmax(-1)
+            drawn = likeliest(mine_RV)
         else:
             seeds = torch.tensor([rows[r].seed for r in members], dtype=torch.int64)
             positions = [rows[r].prompt_length + len(rows[r].generated) + len(paths[r]) for r in members]

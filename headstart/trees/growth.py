@@ -44,7 +44,7 @@ class Envelope:
         return _envelope(nodes, depth, width)
 
     def grow(
-        self, tokens_BKR: torch.Tensor, log_worth_BKR: torch.Tensor, roots_B: torch.Tensor, limits_B2: torch.Tensor
+        self, tokens_BKR: torch.Tensor, log_worth_BKR: torch.Tensor, roots_B: torch.Tensor, limits_B2: torch.Tensor | None = None
     ) -> CandidateTree:
         """The best tree for each row.
 
@@ -53,58 +53,67 @@ class Envelope:
             log_worth_BKR: the logarithm of the chance that the guess is right if the path before it is; at most 0, and not
                 increasing along R.
             roots_B: the root ids.
-            limits_B2: per row the largest number of nodes (root included) and the largest depth.
+            limits_B2: per row the largest number of nodes (root included) and the largest depth; None sets none but the envelope's.
 
         Returns:
             Trees whose nodes are ordered by worth. A row with fewer nodes than the others is padded.
         """
-        rows, ranks = log_worth_BKR.shape[0], log_worth_BKR.shape[2]
-        place_S = self._place_S(ranks).to(log_worth_BKR.device)
-        step_BS = log_worth_BKR.flatten(1)[:, place_S]
-        worth_BS = self._along_paths(step_BS)
-        depth_S, parent_S = self.shape.depth_tensor_N.to(roots_B.device), self.shape.parent_tensor_N.to(roots_B.device)
-        worth_BS = worth_BS.masked_fill(depth_S > limits_B2[:, 1:], _NEVER)
+        rows, depths, ranks = log_worth_BKR.shape
+        at = _lookup(self.shape, depths, ranks, str(roots_B.device))
+        step_BX = torch.cat([log_worth_BKR.reshape(rows, -1), log_worth_BKR.new_zeros(rows, 1)], 1)
+        # whatever order the sum takes, it takes it for all paths: rounding never puts a child above its parent
+        worth_BS = step_BX[:, at.along_SK].sum(-1)
+        if limits_B2 is not None:
+            worth_BS = worth_BS.masked_fill(at.depth_S > limits_B2[:, 1:], _NEVER)
         # stable: a child that is as probable as its parent stays behind it
-        worth_BN, index_BN = (t[:, : self.nodes] for t in worth_BS.sort(dim=-1, descending=True, stable=True))
+        worth_BS, order_BS = worth_BS.sort(dim=-1, descending=True, stable=True)
+        index_BN = order_BS[:, : self.nodes]
         nodes = index_BN.shape[1]
-        left_out_BN = (torch.arange(nodes, device=roots_B.device) >= limits_B2[:, :1]) | (worth_BN == _NEVER)
-        order_BS = torch.zeros_like(worth_BS, dtype=torch.int64)
-        order_BS.scatter_(1, index_BN, torch.arange(nodes, device=roots_B.device).expand(rows, -1))
-        parent_BN = order_BS.gather(1, parent_S[index_BN].clamp(min=0))
+        place_BS = torch.empty_like(order_BS).scatter_(1, order_BS, at.places_S.expand(rows, -1))
+        parent_BN = place_BS.gather(1, at.parent_S[index_BN])
+        tokens_BN = tokens_BKR.reshape(rows, -1).gather(1, at.guess_S[index_BN])
         parent_BN[:, 0] = -1
-        tokens_BN = tokens_BKR.flatten(1).gather(1, place_S[index_BN])
         tokens_BN[:, 0] = roots_B
-        depth_BN = depth_S[index_BN]
-        ancestors_SS = self.shape.ancestors_NN.to(roots_B.device)
-        ancestors_BNN = ancestors_SS[index_BN[:, :, None], index_BN[:, None, :]]
-        if bool(left_out_BN.any()):
+        depth_BN = at.depth_S[index_BN]
+        ancestors_BNN = at.ancestors_SS[index_BN[:, :, None], index_BN[:, None, :]]
+        if limits_B2 is not None:
+            left_out_BN = (at.places_S[:nodes] >= limits_B2[:, :1]) | (worth_BS[:, :nodes] == _NEVER)
             itself_NN = torch.eye(nodes, dtype=torch.bool, device=roots_B.device)
             tokens_BN = tokens_BN.masked_fill(left_out_BN, PAD)
             parent_BN, depth_BN = parent_BN.masked_fill(left_out_BN, 0), depth_BN.masked_fill(left_out_BN, 0)
             ancestors_BNN = torch.where(left_out_BN[:, :, None] | left_out_BN[:, None, :], itself_NN, ancestors_BNN)
         return CandidateTree(tokens_BN, parent_BN, depth_BN, ancestors_BNN)
 
-    def _place_S(self, ranks: int) -> torch.Tensor:
-        """Where a path's last guess lies in the flattened K x R; the root's place is read and overwritten."""
-        return torch.cat([torch.zeros(1, dtype=torch.int64), self.shape.head_E * ranks + self.shape.rank_E])
 
-    def _along_paths(self, step_BS: torch.Tensor) -> torch.Tensor:
-        """Sums of log worths from the root on, level by level, so that rounding never puts a child above its parent."""
-        worth_BS = step_BS.clone()
-        worth_BS[:, 0] = 0.0
-        for level_M, parent_M in _levels(self.shape):
-            worth_BS[:, level_M] += worth_BS[:, parent_M]
-        return worth_BS
+@dataclass(frozen=True)
+class _Lookup:
+    """What is known of an envelope's paths before any probability is, on one device."""
+
+    along_SK: torch.Tensor
+    """Where the log worths along a path lie in the flattened K x R; the place behind the last one holds 0."""
+    guess_S: torch.Tensor
+    """Where a path's last guess lies there; 0 for the root."""
+    parent_S: torch.Tensor
+    """0 for the root as well."""
+    depth_S: torch.Tensor
+    ancestors_SS: torch.Tensor
+    places_S: torch.Tensor
+    """0, 1, 2, ..."""
 
 
-@lru_cache(maxsize=64)
-def _levels(shape: TreeShape) -> tuple[tuple[torch.Tensor, torch.Tensor], ...]:
-    """By depth from 2 on: the nodes there, and their parents."""
-    levels = []
-    for depth in range(2, shape.depth + 1):
-        level_M = (shape.depth_tensor_N == depth).nonzero().squeeze(-1)
-        levels.append((level_M, shape.parent_tensor_N[level_M]))
-    return tuple(levels)
+@lru_cache(maxsize=256)
+def _lookup(shape: TreeShape, depths: int, ranks: int, device: str) -> _Lookup:
+    nothing = depths * ranks
+    along = [[k * ranks + rank for k, rank in enumerate(path)] + [nothing] * (depths - len(path)) for path in ((), *shape.paths)]
+    guess = [0, *((len(path) - 1) * ranks + path[-1] for path in shape.paths)]
+    return _Lookup(
+        along_SK=torch.tensor(along, device=device),
+        guess_S=torch.tensor(guess, device=device),
+        parent_S=shape.parent_tensor_N.clamp(min=0).to(device),
+        depth_S=shape.depth_tensor_N.to(device),
+        ancestors_SS=shape.ancestors_NN.to(device),
+        places_S=torch.arange(len(shape), device=device),
+    )
 
 
 @lru_cache(maxsize=64)
