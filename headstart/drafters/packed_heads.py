@@ -2,8 +2,8 @@
 
 One batched product for all heads reads at half the speed of prepacked ones here, so each head's matrices are packed by themselves;
 the largest products, the conditioning layer and the projection, stay one for all heads. Where the processor has 8-bit products
-weights are rounded to those, which halves what is read; guesses need no more (on 60 Spec-Bench questions tokens per step stayed within
-0.2 %), and the base model decides all the same.
+weights are rounded to those, which halves what is read. Guesses need no more: on 60 Spec-Bench questions tokens per step stayed
+within 0.2 %, and the base model decides all the same.
 
 Shapes: B rows, K heads, D hidden, F width of the conditioning layer, V projected vocabulary.
 """
