@@ -34,7 +34,7 @@ from headstart.train.speed import training_rate
 from headstart.trees.search import grow
 
 HELD_OUT_SHARE, HELD_OUT_LEAST = 0.05, 8
-TREE_NODES, DEFAULT_NODES = 64, 8
+TREE_NODES, DEFAULT_NODES = 64, 6
 _EVALUATIONS_AN_EPOCH = 2
 _CHECKPOINT_SECONDS = 120.0
 _RATE_SHARE = 0.03  # of the minutes, for measuring how fast answers are written

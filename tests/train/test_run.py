@@ -81,7 +81,7 @@ def test_writes_heads_that_load_and_say_what_they_are(finished: Path) -> None:
     assert directory.config.draft_vocab_size == 200
     assert directory.config.base_model == "tiny"
     assert directory.tree.depth <= 3
-    assert directory.nodes == 8
+    assert directory.nodes == 6
     assert directory.total > 0
     card = (finished / "README.md").read_text(encoding="utf-8")
     assert "Medusa heads for tiny" in card
