@@ -54,6 +54,7 @@ class GenerationOptions:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InvalidParameterError(f"{name} is {value}; expected at least 1")
+        _ = self.sampling  # raises for what is out of range, before a model is loaded
         if self.min_new_tokens < 0:
             raise InvalidParameterError(f"min_new_tokens is {self.min_new_tokens}; expected at least 0")
         if any(not string for string in self.stop_strings):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headstart.cli.options import ModelOptions, WritingOptions
 from headstart.cli.report import completion_record, stats_line, to_json
+from headstart.cli.stdin import is_typed
 from headstart.completion import Completion
 from headstart.errors import PromptError
 
@@ -43,7 +44,7 @@ def run(
         try:
             text, completion = _answer(llm, conversation, writing, silent=json)
         except PromptError as error:
-            if not sys.stdin.isatty():
+            if not is_typed():
                 raise
             conversation.pop()
             print(f"error: {error}", file=sys.stderr)
@@ -53,17 +54,17 @@ def run(
             continue
         if json:
             print(to_json(completion_record(message, completion)), flush=True)
-        if json or sys.stdin.isatty():
+        if json or is_typed():
             print(stats_line(completion, show_seed=writing.temperature > 0), file=sys.stderr)
     return 0
 
 
 def _messages() -> Iterator[str]:
     """What the user types, line by line, to the end of the input or ``/exit``. Empty lines are passed over."""
-    interactive = sys.stdin.isatty()
+    interactive = is_typed()
     if interactive and importlib.util.find_spec("readline"):
         importlib.import_module("readline")  # loading it gives input() its line editing and history
-    while True:
+    while sys.stdin is not None:
         try:
             line = input("> " if interactive else "").strip()
         except (EOFError, KeyboardInterrupt) as end:
@@ -90,7 +91,7 @@ def _answer(
             if not silent:
                 print(chunk.text, end="", flush=True)
     except KeyboardInterrupt:  # the stream is closed on the way out and frees its row
-        if not sys.stdin.isatty():
+        if not is_typed():
             raise
     if not silent:
         print()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from headstart.cli.options import ModelOptions, WritingOptions
 from headstart.cli.report import completion_record, stats_line, to_json
+from headstart.cli.stdin import is_typed
 from headstart.completion import Completion
 from headstart.errors import PromptError
 
@@ -50,9 +51,9 @@ def run(
 
 
 def _prompt_from_stdin() -> str:
-    if sys.stdin.isatty():
+    if is_typed():
         print("type the prompt, then Ctrl-D", file=sys.stderr)
-    text = sys.stdin.read().removesuffix("\n")
+    text = "" if sys.stdin is None else sys.stdin.read().removesuffix("\n")
     if not text:
         raise PromptError("there is no prompt; give one after the model, or write it to stdin")
     return text

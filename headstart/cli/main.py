@@ -49,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _check_command(tokens)
         status = build_app()(tokens, exit_on_error=False, print_error=False)
+        sys.stdout.flush()  # here, where a broken pipe is expected, and not at the interpreter's exit
     except (HeadstartError, CycloptsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return USER_ERROR

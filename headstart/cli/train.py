@@ -39,8 +39,10 @@ def run(
     json
         Print one JSON object with what was measured.
     """
-    from headstart.train.run import train  # torch comes with it, and asking for help has to be quick
+    from headstart.train.run import make_output, train  # torch comes with it, and asking for help has to be quick
 
+    if not options.resume:
+        make_output(output / "run")  # before a model is loaded for nothing
     # no tree is verified here, so that the order of sums can be the fastest
     llm = headstart.load(model, heads=None, drafter="none", dtype=dtype, device=device, max_rows=options.max_rows, bitwise=False)
     if llm.tokenizer is None:

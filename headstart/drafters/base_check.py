@@ -9,7 +9,8 @@ from headstart.drafters.heads import HeadsConfig
 from headstart.errors import HeadsError
 from headstart.models.protocol import BaseModel
 
-_VALUES = 32
+VALUES = 32
+"""Numbers in a sample."""
 # Rounding to bfloat16 moves the sample by well under 0.01 of its length, 4-bit quantisation by less than 0.1; samples of
 # unrelated models are about 1.4 apart.
 _TOLERANCE = 0.15
@@ -18,7 +19,7 @@ _TOLERANCE = 0.15
 def base_sample(model: BaseModel) -> tuple[float, ...]:
     """Logits of 32 ids spread over the vocabulary for one fixed hidden state of length 1: a fingerprint of the LM head."""
     facts = model.facts
-    ids = torch.linspace(0, facts.vocab_size - 1, _VALUES, dtype=torch.float64).round().to(torch.int64)
+    ids = torch.linspace(0, facts.vocab_size - 1, VALUES, dtype=torch.float64).round().to(torch.int64)
     hidden = torch.sin(torch.arange(1, facts.hidden_size + 1, dtype=torch.float64) * 12.9898)
     # two rows: a product of a single row may take another kernel, and rounding, than all others do
     hidden_BD = (hidden / hidden.norm()).expand(2, -1).to(device=facts.device, dtype=facts.dtype)

@@ -42,6 +42,13 @@ class HeadsConfig:
     """The model that the heads were trained for, as it was named then."""
 
     def __post_init__(self) -> None:
+        for name in ("hidden_size", "vocab_size", "num_heads", "num_layers", "draft_vocab_size", "condition_size"):
+            value = getattr(self, name)
+            optional = name in ("draft_vocab_size", "condition_size")
+            if not (isinstance(value, int) and not isinstance(value, bool)) and not (optional and value is None):
+                raise HeadsError(f"heads config: {name} is {value!r}; expected a whole number")
+        if not isinstance(self.condition_on_root, bool):
+            raise HeadsError(f"heads config: condition_on_root is {self.condition_on_root!r}; expected true or false")
         for name in ("hidden_size", "vocab_size", "num_heads"):
             if getattr(self, name) < 1:
                 raise HeadsError(f"heads config: {name} is {getattr(self, name)}; expected at least 1")
@@ -68,7 +75,7 @@ class HeadsConfig:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "HeadsConfig":
-        """Raises HeadsError for a missing or unknown key."""
+        """Raises HeadsError for a missing or unknown key, or a value of another type."""
         known = {f.name for f in fields(cls)}
         unknown = sorted(set(data) - known)
         if unknown:

@@ -17,7 +17,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntry
 from safetensors import safe_open
 from safetensors.torch import save
 
-from headstart.drafters.base_check import check_base
+from headstart.drafters.base_check import VALUES, check_base
 from headstart.drafters.heads import HeadsConfig, MedusaHeads
 from headstart.drafters.tree_file import TreeFile
 from headstart.errors import HeadsError
@@ -196,8 +196,12 @@ class HeadsDirectory(ModelHubMixin, library_name="headstart", tags=["medusa", "s
                 raise HeadsError(f"{directory} has no {name}, so it is no heads directory (it holds {inside})")
         config, sample = _read_config(directory / CONFIG)
         heads = _read_heads(directory / WEIGHTS, config)
-        tree_file = TreeFile.from_json((directory / TREE).read_text(encoding="utf-8"), str(directory / TREE))
-        card = (directory / CARD).read_text(encoding="utf-8") if (directory / CARD).is_file() else ""
+        tree_file = TreeFile.from_json(_text(directory / TREE), str(directory / TREE))
+        try:
+            tree_file.check(config)
+        except HeadsError as error:
+            raise HeadsError(f"{directory / TREE} does not go with these heads: {error}") from error
+        card = _text(directory / CARD) if (directory / CARD).is_file() else ""
         return cls(
             heads,
             tree_file.tree,
@@ -236,9 +240,16 @@ def _download(model_id: str, hub: Mapping[str, Any]) -> Path:
         ) from error
 
 
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise HeadsError(f"{path} is not UTF-8: {error}; save the heads again") from error
+
+
 def _read_config(path: Path) -> tuple[HeadsConfig, Sequence[float] | None]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(_text(path))
     except ValueError as error:
         raise HeadsError(f"{path} is not JSON: {error}; save the heads again") from error
     if not isinstance(data, dict):
@@ -250,9 +261,13 @@ def _read_config(path: Path) -> tuple[HeadsConfig, Sequence[float] | None]:
             " another version or project: update Headstart, or convert the heads"
         )
     sample = data.pop("base_check", None)
-    if sample is not None and not (isinstance(sample, list) and all(isinstance(value, (int, float)) for value in sample)):
-        raise HeadsError(f"{path}: base_check is {sample!r}; expected a list of numbers or null")
-    return HeadsConfig.from_dict(data), sample
+    numbers = isinstance(sample, list) and all(isinstance(value, (int, float)) for value in sample) and len(sample) == VALUES
+    if sample is not None and not numbers:
+        raise HeadsError(f"{path}: base_check is {sample!r}; expected a list of {VALUES} numbers or null. Save the heads again")
+    try:
+        return HeadsConfig.from_dict(data), sample
+    except HeadsError as error:
+        raise HeadsError(f"{path}: {error}") from error
 
 
 def _read_heads(path: Path, config: HeadsConfig) -> MedusaHeads:

@@ -46,10 +46,12 @@ class TreeFile:
     def check(self, config: HeadsConfig) -> None:
         """Raises HeadsError if the tree asks for more than the heads have, or ``nodes`` for more than the tree has."""
         if self.tree.depth > config.num_heads:
-            raise HeadsError(f"the tree is {self.tree.depth} deep, but there are {config.num_heads} heads; cut it with limited()")
+            raise HeadsError(
+                f"the tree is {self.tree.depth} deep, but there are {config.num_heads} heads; leave out the deeper paths"
+            )
         if self.tree.width > config.projected_vocab:
             raise HeadsError(
-                f"the tree is {self.tree.width} wide, but a head knows {config.projected_vocab} tokens; cut it with limited()"
+                f"the tree is {self.tree.width} wide, but a head knows {config.projected_vocab} tokens; leave out the higher ranks"
             )
         if self.calibration is not None and len(self.calibration.slope_K) != config.num_heads:
             raise HeadsError(f"the calibration is for {len(self.calibration.slope_K)} heads, but there are {config.num_heads}")

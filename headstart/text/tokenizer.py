@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from headstart.errors import PromptError
 from headstart.text.chat import ChatTemplate, Messages
 
 if TYPE_CHECKING:
@@ -31,7 +32,17 @@ class Tokenizer:
         """The ids of a text. Special tokens written out in it are read as such.
 
         ``add_special_tokens``: put those in that the model expects around a text (a BOS, for many).
+
+        Raises:
+            PromptError: it holds surrogates, which are no characters.
         """
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise PromptError(
+                f"the prompt holds half a character at place {error.start} ({text[error.start]!r}), as bytes do that are not UTF-8;"
+                " give text in UTF-8"
+            ) from error
         # verbose=False: a text longer than the context is for the engine to judge, not for a warning here
         return list(self.hf(text, add_special_tokens=add_special_tokens, verbose=False)["input_ids"])
 

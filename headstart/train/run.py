@@ -3,6 +3,7 @@
 ``OUTPUT/run`` holds what a resumed run needs: ``run.json`` (the plan), ``shards/``, ``checkpoint.safetensors``, ``log.jsonl``.
 """
 
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,6 +97,22 @@ def train(
     return TrainResult(output, result, facts.tokens, trainer.step, seconds)
 
 
+def make_output(run: Path) -> None:
+    """Make the directory of a run.
+
+    Raises:
+        TrainingError: it cannot be made or written to.
+    """
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=run):
+            pass
+    except OSError as error:
+        raise TrainingError(
+            f"cannot write to {run}: {error.strerror or error}; choose an output directory that can be written to"
+        ) from error
+
+
 def _plan(model: BaseModel, source: Source, run: Path, options: TrainOptions, reporter: Reporter) -> Plan:
     path = run / "run.json"
     if options.resume:
@@ -104,7 +121,7 @@ def _plan(model: BaseModel, source: Source, run: Path, options: TrainOptions, re
         return plan
     if path.exists():
         raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
-    run.mkdir(parents=True, exist_ok=True)
+    make_output(run)
     if options.minutes is None:
         everything = options.tokens or (DEFAULT_TOKENS if source.total is None else 1 << 62)
         longest = max(1, everything // options.max_new_tokens)

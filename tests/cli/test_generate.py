@@ -34,7 +34,7 @@ def test_json_is_one_object_a_prompt(tiny_model: str, expected: headstart.Comple
     first, second = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert (first["prompt"], second["prompt"]) == ("Once upon", "a time")
     assert first["token_ids"] == list(expected.token_ids)  # the neighbour in the batch does not change it
-    assert first["stats"]["tokens_per_step"] == 1.0  # no heads, so plain decoding
+    assert first["stats"]["tokens_per_step"] >= 1.0  # no heads: n-grams guess, and may be right
     assert first["error"] is None
 
 
@@ -84,3 +84,22 @@ def test_nothing_on_stdin(tiny_model: str, monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert main(["generate", tiny_model]) == 2
     assert capsys.readouterr().err == "error: there is no prompt; give one after the model, or write it to stdin\n"
+
+
+def test_a_closed_stdin(tiny_model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["generate", tiny_model]) == 2
+    assert "there is no prompt" in capsys.readouterr().err
+    assert main(["chat", tiny_model]) == 0  # nobody says anything
+
+
+def test_a_prompt_that_is_not_utf_8(tiny_model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bytes that are no UTF-8 come from the shell as lone surrogates."""
+    assert main(["generate", tiny_model, b"caf\xe9".decode("utf-8", "surrogateescape")]) == 2
+    assert "place 3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "value"), [("--temperature", "-1"), ("--top-p", "2"), ("--top-k", "0"), ("--min-p", "1")])
+def test_parameters_are_checked_before_a_model_is_loaded(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "no-such-model", "text", option, value]) == 2
+    assert f"{option.strip('-').replace('-', '_')} is" in capsys.readouterr().err

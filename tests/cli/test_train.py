@@ -47,3 +47,9 @@ def test_mistakes_exit_with_2(
 ) -> None:
     assert main(["train", tiny_model, "--output", str(tmp_path / "heads"), *arguments]) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith(message)
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_loading(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["train", "no-such-model", "--output", str(tmp_path / "file" / "heads")]) == 2
+    assert "choose an output directory that can be written to" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from headstart.trees.shape import TreeShape
 
 D, V = 8, 50
 PATHS = [[0], [0, 0], [1], [0, 1], [2]]
+SAMPLE = (0.5, -1.25) * 16
 COUNTS = {(0,): 60, (0, 0): 30, (1,): 20, (0, 1): 10, (2,): 5, (3,): 1}
 
 
@@ -56,7 +57,7 @@ def base_model(weight_VD: torch.Tensor, name: str = "org/base") -> Any:
 def test_round_trip(options: dict[str, Any], dtype: torch.dtype, tmp_path: Path) -> None:
     heads = random_heads(**options)
     kept = HeadsDirectory(
-        heads, TreeShape(PATHS), nodes=4, base_check=(0.5, -1.25), counts=COUNTS, total=100,
+        heads, TreeShape(PATHS), nodes=4, base_check=SAMPLE, counts=COUNTS, total=100,
         predicted={"tokens_per_step": {"4": 2.1}}, card="# Heads\n", dtype=dtype,
     )  # fmt: skip
     kept.save_pretrained(tmp_path / "heads")
@@ -70,7 +71,7 @@ def test_round_trip(options: dict[str, Any], dtype: torch.dtype, tmp_path: Path)
     ]
     assert (back.config, back.tree, back.nodes) == (heads.config, TreeShape(PATHS), 4)
     assert (back.counts, back.total, back.predicted) == (COUNTS, 100, {"tokens_per_step": {"4": 2.1}})
-    assert (back.base_check, back.card) == ((0.5, -1.25), "# Heads\n")
+    assert (back.base_check, back.card) == (SAMPLE, "# Heads\n")
     assert back.heads.block_weight.dtype == dtype
     state, expected = back.heads.state_dict(), heads.state_dict()
     assert state.keys() == expected.keys()
@@ -249,3 +250,30 @@ def test_push_to_hub_sends_the_four_files(tmp_path: Path, monkeypatch: pytest.Mo
         "tree.json",
     ]
     assert HeadsDirectory.from_pretrained(tmp_path / "hub").nodes == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("config.json", {"num_heads": "4"}, "config.json: heads config: num_heads is '4'; expected a whole number"),
+        ("config.json", {"condition_on_root": 1}, "condition_on_root is 1; expected true or false"),
+        ("config.json", {"base_check": [0.5]}, "expected a list of 32 numbers"),
+        ("tree.json", {"nodes": 5000}, "tree.json does not go with these heads: nodes is 5000"),
+        ("tree.json", {"paths": [[0], [0, 0], [0, 0, 0]]}, "tree.json does not go with these heads: the tree is 3 deep"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said_with_its_name(name: str, change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    directory = saved(tmp_path / "heads")
+    data = json.loads((directory / name).read_text(encoding="utf-8"))
+    (directory / name).write_text(json.dumps({**data, **change}), encoding="utf-8")
+    with pytest.raises(HeadsError) as caught:
+        HeadsDirectory.from_pretrained(directory)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tree.json", "README.md"])
+def test_a_file_that_is_not_utf_8(name: str, tmp_path: Path) -> None:
+    directory = saved(tmp_path / "heads")
+    (directory / name).write_bytes(b"caf\xe9")
+    with pytest.raises(HeadsError, match=rf"{name} is not UTF-8"):
+        HeadsDirectory.from_pretrained(directory)
