@@ -89,7 +89,9 @@ def build(family: str, *, dtype: torch.dtype = torch.float64, **changes: Any) ->
     config = CONFIG_MAPPING[family](**{name: value for name, value in settings.items() if (name, value) != ("head_dim", None)})
     config._experts_implementation = "eager"  # the grouped product of torch knows no float64
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(config).to(torch.float64)
+    # older transformers drop the soft-cap in any other attention
+    attention = {"attn_implementation": "eager"} if settings.get("attn_logit_softcapping") else {}
+    model = AutoModelForCausalLM.from_config(config, **attention).to(torch.float64)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:

@@ -4,6 +4,10 @@ A model that ignores the positions or the mask of a pass, or changes its logits 
 write other text with guesses than without. It is refused here instead.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import torch
 from transformers import PreTrainedModel
 
@@ -30,7 +34,8 @@ def check_tree_passes(model: BaseModel, pretrained: PreTrainedModel) -> None:
     ids = [(7 * i + 3) % vocab for i in range(_PROMPT + len(_SHAPE))]
     prompt, nodes = ids[:_PROMPT], ids[_PROMPT:]
     paths = [[*prompt, nodes[0], nodes[1]], [*prompt, nodes[0], nodes[2], nodes[3]]]
-    alone = [pretrained(input_ids=torch.tensor([path], device=device), use_cache=False).logits[0] for path in paths]
+    with _softcap_kept(pretrained):
+        alone = [pretrained(input_ids=torch.tensor([path], device=device), use_cache=False).logits[0] for path in paths]
     cache = model.cache
     cache.add_row(_PROMPT + len(nodes))
     try:
@@ -47,3 +52,18 @@ def check_tree_passes(model: BaseModel, pretrained: PreTrainedModel) -> None:
             f" {difference:.2g} standard deviations): it does not follow the positions or the attention mask it is given, so"
             " guesses would change its text"
         )
+
+
+@contextmanager
+def _softcap_kept(pretrained: PreTrainedModel) -> Iterator[None]:
+    """Older transformers run a soft-capped model by sdpa, which drops the cap without a word; eager attention keeps it."""
+    config: Any = getattr(pretrained, "config", None)
+    if getattr(config, "attn_logit_softcapping", None) is None:
+        yield
+        return
+    own = config._attn_implementation_internal
+    config._attn_implementation_internal = "eager"
+    try:
+        yield
+    finally:
+        config._attn_implementation_internal = own
