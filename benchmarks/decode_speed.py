@@ -64,8 +64,9 @@ def main() -> None:
     parser.add_argument("--prompts", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--max-new-tokens", type=int, default=128)
-    parser.add_argument("--nodes", type=int, nargs="+", default=[4, 8, 16], help="sizes of trees that are grown each step")
+    parser.add_argument("--nodes", type=int, nargs="*", default=[4, 8, 16], help="sizes of trees that are grown each step")
     parser.add_argument("--static-nodes", type=int, nargs="*", default=[8], help="sizes of the heads' own static tree")
+    parser.add_argument("--combined-nodes", type=int, nargs="*", default=[8], help="sizes of trees of heads and n-grams together")
     parser.add_argument("--heads", default="auto")
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--weights", choices=["int8", "int4"])
@@ -80,6 +81,7 @@ def main() -> None:
     variants: dict[str, Any] = {"plain": {"drafter": "none"}}
     variants |= {f"heads, {n} nodes": {"drafter": "medusa", "nodes": n} for n in args.nodes}
     variants |= {f"heads, {n} nodes, static": {"drafter": "medusa-static", "nodes": n} for n in args.static_nodes}
+    variants |= {f"heads and n-grams, {n} nodes": {"drafter": "combined", "nodes": n} for n in args.combined_nodes}
     if not args.skip_transformers:
         variants["transformers generate"] = None
         reference = AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, args.dtype)).eval()

@@ -8,10 +8,25 @@ FinishReason = Literal["stop", "length", "cancelled", "error"]
 PHASES = ("prefill", "draft", "verify", "accept", "commit", "other")
 
 
+@dataclass(frozen=True)
+class TokenLogprob:
+    """What the base model thought of an emitted token: natural logarithms of its raw distribution, before penalties and other
+    processors, temperature and filters."""
+
+    token_id: int
+    logprob: float
+    top: tuple[tuple[int, float], ...] = ()
+    """The most likely tokens of the same place with theirs, as many as ``top_logprobs`` asks for, the likeliest first."""
+
+
 @dataclass
 class Stats:
     """How one request was decoded."""
 
+    acceptance: str = "exact"
+    """The rule by which guesses were accepted."""
+    lossy: bool = False
+    """Whether that rule can write another text than the base model's own."""
     prompt_tokens: int = 0
     emitted_tokens: int = 0
     steps: int = 0
@@ -56,6 +71,8 @@ class Completion:
     """What the noise was keyed by; the same seed and parameters write the same text."""
     prompt_tokens: int
     stats: Stats
+    logprobs: Sequence[TokenLogprob] | None = None
+    """One for each of ``token_ids``; None unless asked for."""
     error: Exception | None = None
     """With the finish reason "error": what went wrong for this text alone."""
 
@@ -67,6 +84,8 @@ class Chunk:
     text: str
     """Never half a character; what could still become a stop string is held back."""
     token_ids: Sequence[int]
+    logprobs: Sequence[TokenLogprob] | None = None
+    """One for each of ``token_ids``; None unless asked for."""
     finish_reason: FinishReason | None = None
     completion: Completion | None = None
     """On the last chunk: the whole."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from transformers import PreTrainedModel
 
-from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.drafters.heads_directory import WEIGHTS, HeadsDirectory
 
 _BUNDLED = "smollm2-135m-instruct"
 
@@ -20,23 +20,21 @@ def find_heads(model: "str | Path | PreTrainedModel", heads: str | Path | None) 
         return None
     if heads != "auto":
         return HeadsDirectory.from_pretrained(str(heads))
-    for directory in _beside(model):
-        if (directory / "heads.safetensors").is_file():
-            return HeadsDirectory.from_pretrained(str(directory))
-    return None
+    place = heads_beside(model)
+    return None if place is None else HeadsDirectory.from_pretrained(str(place))
 
 
-def bundled_heads_path() -> Path:
-    """Where the package keeps the heads of the bundled model."""
-    return Path(str(files("headstart") / "assets" / _BUNDLED))
+def heads_beside(model: "str | Path | PreTrainedModel") -> Path | None:
+    """The directory that "auto" finds; None where there are no heads."""
+    return next((directory for directory in _places(model) if (directory / WEIGHTS).is_file()), None)
 
 
-def _beside(model: "str | Path | PreTrainedModel") -> list[Path]:
+def _places(model: "str | Path | PreTrainedModel") -> list[Path]:
     if isinstance(model, PreTrainedModel):
         model = str(getattr(model, "name_or_path", "") or "")
     if str(model) == "bundled":
-        return [bundled_heads_path()]
-    path = Path(model)
+        return [Path(str(files("headstart") / "assets" / _BUNDLED))]
+    path = Path(model).expanduser()
     if path.is_file():
         path = path.parent
     return [path, path / "headstart"] if path.is_dir() else []

@@ -5,19 +5,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, overload
 
 import torch
 from transformers import PreTrainedModel
 
-from headstart.completion import Chunk, Completion
-from headstart.drafters.arrangement import GrownTree, StaticTree
-from headstart.drafters.guesses import HeadGuesses
+from headstart.completion import Chunk, Completion, TokenLogprob
 from headstart.drafters.heads_directory import HeadsDirectory
-from headstart.drafters.medusa import MedusaDrafter
-from headstart.drafters.plain import PlainDrafter
-from headstart.drafters.protocol import Drafter
+from headstart.drafters.named import chosen_drafter, named_drafters
 from headstart.engine.budget import TreeBudget
 from headstart.engine.engine import Engine
 from headstart.engine.event import Event
@@ -31,10 +28,13 @@ from headstart.models.threads import cpu_threads
 from headstart.options import GenerationOptions
 from headstart.request import Request
 from headstart.sampling.noise import fold, fresh_seed
+from headstart.text.bad_words import bad_word_ids
 from headstart.text.output import TextOutput
 from headstart.text.tokenizer import Tokenizer
 
 logger = logging.getLogger("headstart")
+
+_NODES = 8  # of a pass for a model without heads: it takes hardly longer than one over the root alone
 
 Prompt = str | Sequence[int]
 Messages = str | Sequence[Mapping[str, Any]]
@@ -61,10 +61,11 @@ def load(
     Args:
         model: "bundled", a directory, a hub id, a GGUF file, or a loaded ``PreTrainedModel`` (used as it is).
         heads: a heads directory or hub id; None for none; "auto": the bundled model's, else those beside the model, else none.
-        drafter: "medusa" (a tree grown anew each step), "medusa-static" (the heads' own static tree) or "none" (plain
-            decoding); "auto": medusa where there are heads. It never changes the text.
+        drafter: "medusa" (a tree grown anew each step), "medusa-static" (the heads' own static tree), "ngram" (what followed
+            the same ids before; needs no heads), "combined" (medusa and ngram in one tree) or "none" (plain decoding);
+            "auto": combined where there are heads, else ngram. It never changes the text.
         nodes: how many tree nodes a pass may hold, the root included; None takes what pays here for the rows that are running,
-            where ``headstart tune`` has measured it, else what the heads recommend.
+            where ``headstart tune`` has measured it, else what the heads recommend; 8 without heads.
         dtype: "auto" is bfloat16 where the processor has it, else float32.
         device: "auto" is the first of CUDA, MPS and CPU.
         threads: CPU threads while generating, put back to the caller's number after each step. None takes the caller's number,
@@ -103,7 +104,8 @@ def load(
     found = find_heads(model, heads)
     if found is None and heads == "auto" and drafter == "auto":
         logger.warning(
-            "no heads for %s: decoding plainly. Train some with `headstart train`, or name them with heads=", base.facts.name
+            "no heads for %s: guessing from the text alone. Train some with `headstart train`, or name them with heads=",
+            base.facts.name,
         )
     tokenizer = None if hf_tokenizer is None else Tokenizer(hf_tokenizer)
     llm = LLM(base, tokenizer, heads=found, drafter=drafter, nodes=nodes, threads=threads)
@@ -134,20 +136,14 @@ class LLM:
         self.model = model
         self.tokenizer = tokenizer
         self.heads = heads
-        drafters: dict[str, Drafter] = {"none": PlainDrafter()}
         budgets: dict[str, TreeBudget] = {}
         if heads is not None:
             heads.check_base(model)
             if nodes is None:
                 budgets = tuned_budgets(heads, model, threads)
-            guesses = HeadGuesses(heads.heads, model)
-            grown = GrownTree(heads.config.num_heads, heads.config.projected_vocab, heads.calibration)
-            drafters["medusa"] = MedusaDrafter(guesses, grown)
-            drafters["medusa-static"] = MedusaDrafter(guesses, StaticTree(heads.tree), name="medusa-static")
-        self.drafter = drafter if drafter != "auto" else "medusa" if heads is not None else "none"
-        if self.drafter not in drafters:
-            raise InvalidParameterError(_no_drafter(self.drafter, drafters))
-        self._engine = Engine(model, drafters, nodes=nodes or (heads.nodes if heads is not None else 1), budgets=budgets)
+        drafters = named_drafters(model, heads)
+        self.drafter = chosen_drafter(drafter, drafters)
+        self._engine = Engine(model, drafters, nodes=nodes or (heads.nodes if heads is not None else _NODES), budgets=budgets)
         self._threads = threads
         self._lock = threading.RLock()
         self._inbox: dict[int, deque[Event]] = {}
@@ -252,12 +248,10 @@ class LLM:
             raise InvalidParameterError("stop strings need a tokenizer, and this model came without one; use stop_ids")
         seed = _seed_of(options.seed, index)
         eos = frozenset() if options.ignore_eos else frozenset(self.model.facts.eos_ids) | self._end_of_turn
-        drafter = options.drafter or self.drafter
-        if drafter not in self._engine.drafters:
-            raise InvalidParameterError(_no_drafter(drafter, self._engine.drafters))
+        drafter = chosen_drafter(options.drafter or self.drafter, self._engine.drafters)
         request = Request(
             prompt_ids=ids,
-            params=options.sampling,
+            params=replace(options.sampling, bad_words=bad_word_ids(self.tokenizer, options.bad_words or ())),
             seed=seed,
             max_new_tokens=options.max_new_tokens,
             min_new_tokens=options.min_new_tokens,
@@ -266,6 +260,9 @@ class LLM:
             drafter=drafter,
             nodes=options.nodes,
             max_context=options.max_context,
+            acceptance=options.acceptance,
+            acceptance_options=options.acceptance_options,
+            logprobs=options.top_logprobs if options.logprobs or options.top_logprobs else None,
         )
         with self._lock:
             number = self._engine.add(request)
@@ -335,16 +332,20 @@ class _Job:
         self._request = request
         self._output = output
         self._token_ids: list[int] = []
+        self._logprobs: list[TokenLogprob] | None = None if request.logprobs is None else []
 
     def chunk(self, event: Event) -> Chunk:
         began = time.perf_counter()
         self._token_ids += event.token_ids
+        if self._logprobs is not None:
+            self._logprobs += event.logprobs or ()
         last = event.finish_reason is not None
         text = self._output.push(event.token_ids, last=last, ended_by=event.ended_by)
         event.stats.seconds["other"] += time.perf_counter() - began
         return Chunk(
             text=text,
             token_ids=tuple(event.token_ids),
+            logprobs=None if self._logprobs is None else tuple(event.logprobs or ()),
             finish_reason=event.finish_reason,
             completion=self._completion(event) if last else None,
         )
@@ -358,6 +359,7 @@ class _Job:
             seed=self._request.seed,
             prompt_tokens=len(self._request.prompt_ids),
             stats=event.stats,
+            logprobs=None if self._logprobs is None else tuple(self._logprobs),
             error=event.error,
         )
 
@@ -370,11 +372,6 @@ def _seed_of(seed: int | Sequence[int] | None, index: int) -> int:
     if index >= len(seed):
         raise InvalidParameterError(f"{len(seed)} seeds for more prompts; expected one seed per prompt, or a single one")
     return fold(seed[index], 0)
-
-
-def _no_drafter(name: str, drafters: Mapping[str, Drafter]) -> str:
-    hint = "; no heads are loaded: name them with heads=" if name == "medusa" else ""
-    return f"drafter {name!r} is not available; expected one of {sorted(drafters)}{hint}"
 
 
 def _is_one_prompt(prompts: object) -> bool:

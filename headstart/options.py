@@ -1,11 +1,11 @@
 """What a caller may ask of one generation; the keyword arguments of ``LLM.generate``, ``chat`` and ``stream``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from headstart.errors import InvalidParameterError
-from headstart.sampling.params import SamplingParams
+from headstart.sampling.params import LogitsProcessor, SamplingParams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,34 @@ class GenerationOptions:
     """Sample from the smallest set of tokens whose probability reaches this."""
     min_p: float = 0.0
     """Leave out tokens less likely than this share of the most likely one."""
+    typical_p: float = 1.0
+    """Sample from the tokens whose surprise is nearest to what the model expects, up to this probability in all."""
+    repetition_penalty: float = 1.0
+    """Above 1 makes tokens of the prompt and the output less likely."""
+    presence_penalty: float = 0.0
+    """Subtracted from the logits of tokens that are in the output; -2 to 2."""
+    frequency_penalty: float = 0.0
+    """Subtracted from the logits of tokens once for each time that they are in the output; -2 to 2."""
+    logit_bias: Mapping[int, float] | Mapping[str, float] | None = None
+    """Added to the logits of single token ids. (An id may be a string, as JSON has it.)"""
+    bad_words: str | Sequence[str | Sequence[int]] | None = ()
+    """Words, or sequences of token ids, that must not be written."""
+    allowed_token_ids: Sequence[int] | None = None
+    """The only token ids that may be written; name one that ends the text as well."""
+    logits_processors: Sequence[LogitsProcessor] = ()
+    """Processors of transformers, or functions ``f(input_ids, scores)`` like them: they change logits after all of the above."""
+    acceptance: str = "exact"
+    """"exact" never changes the text; "typical" and "threshold" are LOSSY: above temperature 0 the text depends on the drafter."""
+    epsilon: float | None = None
+    """For "typical": the probability that is enough for a guess anywhere; 0.09 unless given."""
+    delta: float | None = None
+    """For "typical": where the model's entropy is H, a guess needs only delta * exp(-H); 0.3 unless given."""
+    threshold: float | None = None
+    """For "threshold": the probability that is enough for a guess; 0.09 unless given."""
+    logprobs: bool = False
+    """Report each token's log-probability under the model itself, before penalties, temperature and filters."""
+    top_logprobs: int = 0
+    """Report the log-probabilities of so many of the most likely tokens at each place as well."""
     seed: int | Sequence[int] | None = None
     """The same seed writes the same text; None draws a fresh one, which the result records. A list gives one per prompt."""
     stop: str | Sequence[str] | None = ()
@@ -37,7 +65,7 @@ class GenerationOptions:
     ignore_eos: bool = False
     """Go on past the model's own end-of-text ids."""
     drafter: str | None = None
-    """"medusa" or "none" (plain decoding); None takes what the model was loaded with. It never changes the text."""
+    """"medusa" or "none" (plain decoding); None takes the loaded default. Exact acceptance never lets it change the text."""
     nodes: int | None = None
     """How many tree nodes a pass may hold, the root included."""
     threads: int | None = None
@@ -57,6 +85,8 @@ class GenerationOptions:
         _ = self.sampling  # raises for what is out of range, before a model is loaded
         if self.min_new_tokens < 0:
             raise InvalidParameterError(f"min_new_tokens is {self.min_new_tokens}; expected at least 0")
+        if self.top_logprobs < 0:
+            raise InvalidParameterError(f"top_logprobs is {self.top_logprobs}; expected at least 0")
         if any(not string for string in self.stop_strings):
             raise InvalidParameterError("a stop string is empty; it would end every text at once. Leave it out")
 
@@ -71,8 +101,33 @@ class GenerationOptions:
 
     @property
     def sampling(self) -> SamplingParams:
-        return SamplingParams(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p)
+        """All but ``bad_words``, which need a tokenizer."""
+        return SamplingParams(
+            temperature=self.temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            min_p=self.min_p,
+            typical_p=self.typical_p,
+            repetition_penalty=self.repetition_penalty,
+            presence_penalty=self.presence_penalty,
+            frequency_penalty=self.frequency_penalty,
+            logit_bias={_id(token): bias for token, bias in (self.logit_bias or {}).items()},
+            allowed_token_ids=self.allowed_token_ids,
+            logits_processors=self.logits_processors,
+        )
+
+    @property
+    def acceptance_options(self) -> dict[str, float]:
+        """The parameters of the rule of acceptance that were given."""
+        given = {"epsilon": self.epsilon, "delta": self.delta, "threshold": self.threshold}
+        return {name: value for name, value in given.items() if value is not None}
 
     @property
     def stop_strings(self) -> tuple[str, ...]:
         return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
+
+
+def _id(token: int | str) -> int:
+    if isinstance(token, str) and not token.isdecimal():
+        raise InvalidParameterError(f"logit_bias names {token!r}; expected token ids (whole numbers)")
+    return int(token)

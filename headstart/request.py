@@ -1,6 +1,6 @@
 """What the engine is asked for: token ids in, nothing of text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -32,5 +32,11 @@ class Request:
     """The name of a drafter that the engine holds; "none" is plain decoding."""
     nodes: int | None = None
     """How many tree nodes a pass may hold for this row, the root included; None takes the engine's."""
+    acceptance: str = "exact"
+    """The name of the rule by which guesses are accepted: "exact", or a lossy one, "typical" or "threshold"."""
+    acceptance_options: Mapping[str, float] = field(default_factory=dict)
+    """The rule's parameters by name, where they are not the usual ones."""
+    logprobs: int | None = None
+    """Report what the base model thought of each token and of so many of the likeliest at its place; None reports nothing."""
     max_context: int | None = None
     """A context length below the model's."""

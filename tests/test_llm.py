@@ -267,7 +267,7 @@ class TestSeeds:
 class TestLoad:
     def test_a_model_that_is_loaded_already(self, caplog: pytest.LogCaptureFixture) -> None:
         llm = load(tiny("llama"))
-        assert (llm.drafter, llm.tokenizer, llm.model.facts.implementation) == ("none", None, "transformers")
+        assert (llm.drafter, llm.tokenizer, llm.model.facts.implementation) == ("ngram", None, "transformers")
         assert llm.generate([5, 6], max_new_tokens=4).stats.steps == 3
         assert "no heads for" in caplog.text
         assert "headstart train" in caplog.text  # the hint says how to get some

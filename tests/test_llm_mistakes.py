@@ -38,7 +38,7 @@ class TestMistakes:
             ({"cache_tokens": 0}, "cache_tokens is 0"),
             ({"stop": ""}, "a stop string is empty"),
             ({"stop": ["a", ""]}, "a stop string is empty"),
-            ({"drafter": "eagle"}, r"drafter 'eagle' is not available; expected one of \['medusa', 'medusa-static', 'none'\]"),
+            ({"drafter": "eagle"}, r"drafter 'eagle' is not available; expected one of \['combined', 'medusa', "),
             ({"max_tokens": 5}, r"unknown options \['max_tokens'\]; expected some of \['max_new_tokens'"),
         ],
     )
@@ -96,7 +96,7 @@ class TestMistakes:
 
     def test_without_heads(self) -> None:
         llm = tiny_llm(heads=False)
-        assert llm.drafter == "none"
+        assert llm.drafter == "ngram"
         with pytest.raises(InvalidParameterError, match=r"drafter 'medusa' is not available.*name them with heads="):
             llm.generate("a", drafter="medusa")
         with pytest.raises(InvalidParameterError, match="drafter 'medusa' is not available"):

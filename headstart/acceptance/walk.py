@@ -10,6 +10,7 @@ Shapes: B rows, N nodes, V vocabulary.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
@@ -30,6 +31,17 @@ class Accepted:
     @property
     def next_root(self) -> int:
         return self.tokens[-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exact:
+    """What the base model would have written anyway, and nothing else."""
+
+    name: ClassVar[str] = "exact"
+    lossy: ClassVar[bool] = False
+
+    def accept(self, tree: CandidateTree, logits_BNV: torch.Tensor, rows: Sequence[RowSampling | None]) -> list[Accepted | None]:
+        return walk(tree, logits_BNV, rows)
 
 
 def walk(tree: CandidateTree, logits_BNV: torch.Tensor, rows: Sequence[RowSampling | None]) -> list[Accepted | None]:

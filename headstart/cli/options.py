@@ -54,3 +54,10 @@ class WritingOptions(GenerationOptions):
     """End before this string; may be given several times."""
     stop_ids: tuple[int, ...] = ()
     """End at this token id, besides the model's own; may be given several times."""
+    logit_bias: dict[str, float] | None = None
+    """Added to the logits of a token id, as in --logit-bias.11 -2.5; may be given several times."""
+    bad_words: tuple[str, ...] = ()
+    """A word that must not be written; may be given several times."""
+    allowed_token_ids: tuple[int, ...] | None = None
+    """Write this token id and no others but those that are also given; may be given several times."""
+    logits_processors: Annotated[tuple[()], Parameter(parse=False)] = ()

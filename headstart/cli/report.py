@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 from typing import Any
 
 from headstart.completion import Completion, Stats
@@ -13,6 +14,7 @@ def completion_record(prompt: Any, completion: Completion) -> dict[str, Any]:
         "prompt": prompt,
         "text": completion.text,
         "token_ids": list(completion.token_ids),
+        "logprobs": None if completion.logprobs is None else [asdict(one) for one in completion.logprobs],
         "finish_reason": completion.finish_reason,
         "seed": completion.seed,
         "prompt_tokens": completion.prompt_tokens,
@@ -43,6 +45,8 @@ def stats_line(completion: Completion, *, show_seed: bool = False) -> str:
     line = f"{stats.emitted_tokens} tokens in {stats.steps} steps"
     if stats.steps:
         line += f", {stats.tokens_per_step:.2f} tokens per step, {stats.tokens_per_second:.1f} tokens/s"
+    if stats.lossy:
+        line += f", {stats.acceptance} acceptance (lossy)"
     seed = f", seed {completion.seed}" if show_seed else ""
     return f"{line} (ended by {completion.finish_reason}{seed})"
 

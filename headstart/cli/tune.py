@@ -117,15 +117,13 @@ def heads_place(model: str, heads: str) -> str:
     Raises:
         HeadsError: there are none.
     """
-    from headstart.drafters.heads_directory import WEIGHTS  # see run
-    from headstart.finding_heads import bundled_heads_path
+    from headstart.finding_heads import heads_beside  # see run
 
     if heads not in ("auto", "none"):
         return heads
-    places = [bundled_heads_path()] if model == "bundled" else [Path(model), Path(model) / "headstart", Path(model).parent]
-    for place in places if heads == "auto" else ():
-        if (place / WEIGHTS).is_file():
-            return str(place)
+    place = heads_beside(model) if heads == "auto" else None
+    if place is not None:
+        return str(place)
     raise HeadsError(f"no heads for {model}, so there is no tree to tune; name them with --heads, or train some: headstart train")
 
 

@@ -87,7 +87,7 @@ class GrownTree:
         self, guesses_KBR: torch.Tensor, log_q_KBR: torch.Tensor | None, roots_B: torch.Tensor, budgets: Sequence[Budget]
     ) -> CandidateTree:
         assert log_q_KBR is not None, "growing a tree needs the guesses' probabilities"
-        nodes = max(budget.nodes for budget in budgets)
+        nodes = min(max(budget.nodes for budget in budgets), self.nodes)
         envelope = Envelope.of(nodes, self._depth, guesses_KBR.shape[-1])
         limits_B2 = None
         if any(budget.nodes < nodes or budget.depth < self._depth for budget in budgets):

@@ -14,6 +14,7 @@ import torch
 from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.packed_heads import PackedHeads
 from headstart.models.protocol import BaseModel
+from headstart.sampling.filters import COLDEST
 from headstart.sampling.noise import gumbel
 from headstart.sampling.row import RowSampling
 
@@ -62,5 +63,5 @@ class HeadGuesses:
             positions_K = torch.arange(first, first + heads, device=device)
             seeds_K = torch.full((heads,), row.seed, dtype=torch.int64, device=device)
             noise_KV = gumbel(seeds_K, positions_K, ids_V[None])
-            scores_KBV[:, b] = torch.log_softmax(scores_KBV[:, b] / row.params.temperature, -1) + noise_KV
+            scores_KBV[:, b] = torch.log_softmax(scores_KBV[:, b] / max(row.params.temperature, COLDEST), -1) + noise_KV
         return scores_KBV

@@ -13,7 +13,9 @@ from typing import TypeVar
 
 import torch
 
-from headstart.acceptance.walk import Accepted, walk
+from headstart.acceptance.rules import accept, rule_of
+from headstart.acceptance.walk import Accepted
+from headstart.completion import TokenLogprob
 from headstart.drafters.protocol import Drafter
 from headstart.engine.budget import FixedBudget, TreeBudget
 from headstart.engine.clock import Clock
@@ -24,8 +26,9 @@ from headstart.engine.stop import crop
 from headstart.errors import InvalidParameterError, PromptError
 from headstart.models.protocol import BaseModel
 from headstart.request import Request
+from headstart.sampling.logprobs import token_logprobs
 from headstart.sampling.noise import fold
-from headstart.sampling.processors import MinNewTokens
+from headstart.sampling.processor_list import processor_list
 from headstart.sampling.row import RowSampling, choose
 from headstart.trees.candidate import CandidateTree
 
@@ -78,10 +81,17 @@ class Engine:
             sampling=RowSampling(params=request.params, seed=fold(request.seed, 0), prompt_length=len(request.prompt_ids)),
             limit=self._limit(request),
             tree=self._tree_budget(request),
+            rule=rule_of(request.acceptance, request.acceptance_options),
         )
-        if request.min_new_tokens > 0 and request.stop_ids:
-            row.sampling.processors.append(MinNewTokens(request.min_new_tokens, sorted(request.stop_ids)))
+        row.sampling.processors += processor_list(
+            request.params,
+            request.prompt_ids,
+            vocab_size=self.model.facts.vocab_size,
+            min_new_tokens=request.min_new_tokens,
+            stop_ids=request.stop_ids,
+        )
         row.stats.prompt_tokens = len(request.prompt_ids)
+        row.stats.acceptance, row.stats.lossy = row.rule.name, row.rule.lossy
         self.scheduler.add(row)
         return row.number
 
@@ -152,8 +162,8 @@ class Engine:
             return choose(logits_BV[list(few)], [done[i].sampling for i in few], [()] * len(few))
 
         return [
-            self._failed(row, root) if isinstance(root, Exception) else self._emit(row, (root,))
-            for row, root in zip(done, _each_alone(some, len(done)), strict=True)
+            self._failed(row, root) if isinstance(root, Exception) else self._emit(row, Accepted((0,), (root,)), logits_V[None])
+            for row, root, logits_V in zip(done, _each_alone(some, len(done)), logits_BV, strict=True)
         ]
 
     def _decode(self, decoding: Sequence[Row]) -> list[Event]:
@@ -182,7 +192,7 @@ class Engine:
             row.stats.steps += 1
             row.stats.proposed_tokens += proposed_B[b]
             _count_depths(row, len(outcome.path) - 1)
-            events.append(self._emit(row, outcome.tokens, outcome, hidden_BND[b]))
+            events.append(self._emit(row, outcome, logits_BNV[b], hidden_BND[b]))
         clock.lap("commit")
         clock.lap("other")
         accepted = [len(outcome.path) - 1 for outcome in outcomes.values() if isinstance(outcome, Accepted)]
@@ -242,36 +252,45 @@ class Engine:
 
         def some(few: Sequence[int]) -> list[Accepted]:
             asked = {numbers[i] for i in few}
-            sampling = [row.sampling if row is not None and b in asked else None for b, row in enumerate(rows)]
-            return [accepted for accepted in walk(tree, logits_BNV, sampling) if accepted is not None]
+            mine = [row if b in asked else None for b, row in enumerate(rows)]
+            sampling = [None if row is None else row.sampling for row in mine]
+            outcomes = accept(tree, logits_BNV, sampling, [None if row is None else row.rule for row in mine])
+            return [accepted for accepted in outcomes if accepted is not None]
 
         return dict(zip(numbers, _each_alone(some, len(numbers)), strict=True))
 
-    def _emit(
-        self, row: Row, block: Sequence[int], accepted: Accepted | None = None, hidden_ND: torch.Tensor | None = None
-    ) -> Event:
-        """Crop a block, then either commit it and go on, or finish the row, which commits nothing."""
+    def _emit(self, row: Row, accepted: Accepted, logits_NV: torch.Tensor, hidden_ND: torch.Tensor | None = None) -> Event:
+        """Crop a block, then either commit it and go on, or finish the row, which commits nothing.
+
+        ``hidden_ND`` is None after prefill, which leaves nothing to commit.
+        """
         try:
-            cut = crop(block, len(row.sampling.generated), row.limit, row.request)
+            cut = crop(accepted.tokens, len(row.sampling.generated), row.limit, row.request)
         except Exception as error:  # noqa: BLE001  (the request's own matcher failed)
             return self._failed(row, error)
         row.sampling.generated += cut.token_ids
         row.stats.emitted_tokens += len(cut.token_ids)
+        logprobs = None
+        if row.request.logprobs is not None:
+            where = list(accepted.path[: len(cut.token_ids)])
+            logprobs = token_logprobs(logits_NV[where], cut.token_ids, row.request.logprobs)
         if cut.finish_reason is not None:
             self._forget(row)
-        elif accepted is not None and hidden_ND is not None:
+        elif hidden_ND is not None:
             self.model.cache.commit(row.slot_row, accepted.path)
             path = list(accepted.path)
             hidden_MD = hidden_ND[: len(path)] if path == list(range(len(path))) else hidden_ND[path]
             try:
                 self.drafters[row.request.drafter].commit(row.number, accepted.tokens, hidden_MD)
             except Exception as error:  # noqa: BLE001  (the drafter failed; the ids are right all the same)
-                return self._failed(row, error, cut.token_ids)
-        return Event(row.number, cut.token_ids, cut.finish_reason, cut.ended_by, row.stats)
+                return self._failed(row, error, cut.token_ids, logprobs)
+        return Event(row.number, cut.token_ids, cut.finish_reason, cut.ended_by, row.stats, logprobs=logprobs)
 
-    def _failed(self, row: Row, error: Exception, token_ids: Sequence[int] = ()) -> Event:
+    def _failed(
+        self, row: Row, error: Exception, token_ids: Sequence[int] = (), logprobs: Sequence[TokenLogprob] | None = None
+    ) -> Event:
         self._forget(row)
-        return Event(row.number, token_ids, "error", None, row.stats, error)
+        return Event(row.number, token_ids, "error", None, row.stats, error, logprobs)
 
     def _forget(self, row: Row) -> None:
         self.scheduler.remove(row)
@@ -292,7 +311,8 @@ class Engine:
             raise PromptError(f"the prompt holds ids outside 0 to {facts.vocab_size - 1}; were they made by another tokenizer?")
         if request.drafter not in self.drafters:
             raise InvalidParameterError(f"drafter {request.drafter!r} is not available; expected one of {sorted(self.drafters)}")
-        for name, value, least in (("max_new_tokens", request.max_new_tokens, 1), ("min_new_tokens", request.min_new_tokens, 0)):
+        for name, least in (("max_new_tokens", 1), ("min_new_tokens", 0), ("logprobs", 0)):
+            value = getattr(request, name)
             if value is not None and value < least:
                 raise InvalidParameterError(f"{name} is {value}; expected at least {least}")
         room = context - len(ids)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headstart.completion import FinishReason, Stats
+from headstart.completion import FinishReason, Stats, TokenLogprob
 
 
 @dataclass(frozen=True)
@@ -20,3 +20,5 @@ class Event:
     stats: Stats
     error: Exception | None = None
     """With the finish reason "error": what went wrong for this request alone."""
+    logprobs: Sequence[TokenLogprob] | None = None
+    """One for each of ``token_ids``; None unless asked for."""

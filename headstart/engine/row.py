@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from headstart.acceptance.rules import Rule
+from headstart.acceptance.walk import Exact
 from headstart.completion import Stats
 from headstart.drafters.protocol import Budget
 from headstart.engine.budget import TreeBudget
@@ -20,6 +22,8 @@ class Row:
     """Ids that it may emit: ``max_new_tokens`` or the context's end, whichever comes first."""
     tree: TreeBudget
     """Says how many nodes its trees may have."""
+    rule: Rule = field(default_factory=Exact)
+    """Says which guesses are accepted."""
     slot_row: int = -1
     """The cache row, while it has one. The engine's rows are kept in this order."""
     prefilled: int = 0

@@ -41,4 +41,7 @@ def tuned_budgets(heads: HeadsDirectory, model: BaseModel, threads: int | None) 
         )
         return {}
     compiled = isinstance(model, CompiledModel)
-    return {name: AutomaticBudget(table, only_chosen=compiled) for name, table in tuned.tables.items()}
+    tables = dict(tuned.tables)
+    if "medusa" in tables:  # passes and drafts take as long; that more is accepted is learned while decoding
+        tables.setdefault("combined", tables["medusa"])
+    return {name: AutomaticBudget(table, only_chosen=compiled) for name, table in tables.items()}

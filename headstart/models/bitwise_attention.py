@@ -215,13 +215,16 @@ class BitwiseAttention:
         whole = self._tree_part(range(nodes), every)
         if whole is not None:
             return [(slice(0, nodes), whole)]
-        parts = []
-        for start in range(0, nodes, _FEW):
-            stop = min(start + _FEW, nodes)
-            few = self._tree_part(range(start, stop), every)
-            assert few is not None, "a few nodes always fit"
-            parts.append((slice(start, stop), few))
-        return parts
+        return [part for start in range(0, nodes, _FEW) for part in self._few_nodes(range(start, min(start + _FEW, nodes)), every)]
+
+    def _few_nodes(self, nodes: range, parent_BN: list[list[int]]) -> list[tuple[slice, _Columns]]:
+        """As many together as there is room for: with long spans even a few branches can need too many columns."""
+        columns = self._tree_part(nodes, parent_BN)
+        if columns is not None:
+            return [(slice(nodes.start, nodes.stop), columns)]
+        half = len(nodes) // 2
+        assert half, "a single node always fits"
+        return self._few_nodes(nodes[:half], parent_BN) + self._few_nodes(nodes[half:], parent_BN)
 
     def _tree_part(self, nodes: range, parent_BN: list[list[int]]) -> _Columns | None:
         one_pass = self._pass

@@ -45,7 +45,7 @@ def arranged(
         parent_N: the root's is -1; parents come before children.
         depth_N: 0 for the root and for nodes that only fill the batch, which see what the root sees.
         span: positions that have to stay together; divides ``LANES`` or is a multiple of it.
-        nodes: whose columns are wanted. Eight nodes never need too many.
+        nodes: whose columns are wanted. A single node never needs too many, nor do eight with spans below ``LANES``.
     """
     paths: set[int] = set()
     for node in nodes:

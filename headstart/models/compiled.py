@@ -25,9 +25,12 @@ from headstart.models.protocol import ModelFacts, Projection
 from headstart.models.slot_cache import LayerSpec
 from headstart.models.static_pass import StaticPass
 from headstart.trees.candidate import PAD, CandidateTree
+from headstart.trees.growth import LARGEST
 
 logger = logging.getLogger("headstart")
 
+TREE_SLOTS = LARGEST
+"""Slots of a row behind the context's end: the nodes of the last steps' trees lie there, though none stands that far."""
 _FEWEST_SLOTS = 256
 _VARIANTS = 64  # graphs of one pass that torch may keep: rows times nodes
 
@@ -54,14 +57,15 @@ class CompiledModel:
     """A :class:`BaseModel` around the native decoder's weights; the native model's own cache stays empty.
 
     Args:
-        max_rows, cache_tokens: room of the cache, taken at once: as many rows of the context's length as go into it.
+        max_rows, cache_tokens: room of the cache, taken at once: as many rows of the context's length and a tree as go into it.
         backend: of ``torch.compile``; None runs the same passes uncompiled. Until :meth:`warm` is called, so do the others.
     """
 
     def __init__(self, native: NativeModel, *, max_rows: int, cache_tokens: int, backend: str | None = "inductor") -> None:
         self._native, facts, spec = native, native.facts, native.spec
         kept = LayerSpec(spec.kv_heads, spec.head_size, spec.head_size, facts.dtype, facts.device)
-        self.cache = StaticCache([kept] * len(spec.kinds_L), max_rows=max_rows, max_tokens=cache_tokens, slots=facts.context_length)
+        slots = facts.context_length + TREE_SLOTS
+        self.cache = StaticCache([kept] * len(spec.kinds_L), max_rows=max_rows, max_tokens=cache_tokens, slots=slots)
         self._backend = backend
         self._graph: Graph | None = None
         self._warm: set[tuple[int, int]] = set()

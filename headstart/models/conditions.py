@@ -39,7 +39,7 @@ class Conditions:
             model=facts.name,
             implementation=facts.implementation,
             dtype=str(facts.dtype).removeprefix("torch."),
-            weights=weights_format(model),
+            weights=str(getattr(model, "weights", None) or ""),
             bitwise=bool(getattr(model, "bitwise", False)),
             device=str(facts.device),
             processor=processor(facts.device),
@@ -66,11 +66,6 @@ class Conditions:
         if wrong:
             raise DataError(f"measuring conditions: {wrong[0]} is {data[wrong[0]]!r}, which is of the wrong type. Measure again")
         return cls(**data)
-
-
-def weights_format(model: BaseModel) -> str:
-    """The name of the weights' own format ("int8"), empty where they are in the model's dtype."""
-    return str(getattr(model.facts, "weights", None) or getattr(model, "weights", None) or "")
 
 
 @lru_cache(maxsize=8)

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headstart.errors import InvalidParameterError, UnsupportedModelError
 from headstart.models.bitwise_probe import fitting_span
-from headstart.models.compiled import CompiledModel
+from headstart.models.compiled import TREE_SLOTS, CompiledModel
 from headstart.models.native import NativeModel, covers
 from headstart.models.protocol import BaseModel
 from headstart.models.self_check import check_tree_passes
@@ -26,7 +26,7 @@ logger = logging.getLogger("headstart")
 
 DEFAULT_ROWS = 64
 DEFAULT_CACHE_TOKENS = 1 << 17
-COMPILED_ROWS = 8  # of the context's length, where the compiled decoder's cache is not bounded by the caller: it is taken at once
+COMPILED_ROWS = 8  # of the whole context, where the caller does not bound the compiled decoder's cache: it is taken at once
 
 
 def load_model(
@@ -73,7 +73,8 @@ def load_model(
         _refuse_weights(weights, native=native, given=isinstance(model, PreTrainedModel), compiled=compiled, on_cpu=on_cpu)
     if native and compiled:
         decoder = NativeModel(pretrained, **limits)
-        room = cache_tokens or min(DEFAULT_CACHE_TOKENS, COMPILED_ROWS * decoder.facts.context_length)
+        slots = decoder.facts.context_length + TREE_SLOTS
+        room = cache_tokens or min(DEFAULT_CACHE_TOKENS, (max_rows or COMPILED_ROWS) * slots)
         base = CompiledModel(decoder, max_rows=limits["max_rows"], cache_tokens=room)
     elif native and on_cpu:
         bitwise = bitwise and next(pretrained.parameters()).dtype == torch.bfloat16

@@ -1,4 +1,4 @@
-"""Which tokens survive temperature, top-k, top-p and min-p, and with what probability.
+"""Which tokens survive temperature, top-k, top-p, min-p and typical-p, and with what probability.
 
 Shapes: R rows (all with the same parameters), V vocabulary, C candidates.
 """
@@ -13,27 +13,29 @@ from headstart.sampling.params import SamplingParams
 _FIRST_LOOK = 1024
 # Logits of bfloat16 models tie often; so many more are looked at to see all that tie with the last one kept.
 _TIES = 64
-# Colder than this overflows float32; the draw is the most likely token long before.
-_COLDEST = 1e-20
+COLDEST = 1e-20
+"""A temperature below it counts as this: dividing by it overflows, and the draw is the most likely token long before."""
 
 
 def survivors(logits_RV: torch.Tensor, params: SamplingParams) -> tuple[torch.Tensor, torch.Tensor]:
     """The tokens that can be drawn and their log-probabilities after all filters.
 
-    The order is temperature, top-k, top-p, min-p. All sorts are stable: among equal logits the lowest id stays.
+    The order is temperature, top-k, top-p, min-p, typical-p. All sorts are stable: among equal logits the lowest id stays.
     ``params.temperature`` must be above 0. Returns ``ids_RC`` (int64, ascending) and ``log_p_RC`` (float32, normalised;
     -inf for a candidate that was dropped). A row's result does not depend on the other rows.
     """
-    scaled_RV = logits_RV.float() / max(params.temperature, _COLDEST)
+    scaled_RV = logits_RV.float() / max(params.temperature, COLDEST)
     if params.top_k is None and params.top_p == 1.0 and params.min_p == 0.0:
+        if params.typical_p < 1.0:
+            scaled_RV = scaled_RV.masked_fill(_untypical(scaled_RV, params.typical_p), -torch.inf)
         ids_RV = torch.arange(scaled_RV.shape[1], device=scaled_RV.device).expand(scaled_RV.shape)
         return ids_RV, torch.log_softmax(scaled_RV, -1)
     vocab = scaled_RV.shape[1]
     if params.top_k is not None:
-        ids_RC, scaled_RC = _stable_top(scaled_RV, min(params.top_k, vocab))
+        ids_RC, scaled_RC = stable_top(scaled_RV, min(params.top_k, vocab))
         p_RC = torch.softmax(scaled_RC, -1)
     else:
-        ids_RC, scaled_RC = _stable_top(scaled_RV, min(_FIRST_LOOK, vocab) if params.top_p < 1.0 else vocab)
+        ids_RC, scaled_RC = stable_top(scaled_RV, min(_FIRST_LOOK, vocab) if params.top_p < 1.0 else vocab)
         p_RC = _shares(scaled_RV, ids_RC)
         enough_R = p_RC.sum(-1) >= params.top_p
         if params.top_p < 1.0 and not bool(enough_R.all()) and scaled_RC.shape[1] < vocab:
@@ -52,7 +54,7 @@ def _looking_further(
         few_ids, few_log_p = survivors(logits_RV[enough_R], params)
         log_p_RC[enough_R] = log_p_RC[enough_R].scatter(1, few_ids, few_log_p)
     short_RV = scaled_RV[~enough_R]
-    ids, scaled = _stable_top(short_RV, vocab)
+    ids, scaled = stable_top(short_RV, vocab)
     log_p_RC[~enough_R] = _cut(ids, scaled, _shares(short_RV, ids), params)[1]
     return ids_RC, log_p_RC
 
@@ -66,18 +68,32 @@ def _shares(scaled_RV: torch.Tensor, ids_RC: torch.Tensor) -> torch.Tensor:
 def _cut(
     ids_RC: torch.Tensor, scaled_RC: torch.Tensor, p_RC: torch.Tensor, params: SamplingParams
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Top-p and min-p on candidates that come most likely first; the result comes by id."""
+    """Top-p, min-p and typical-p on candidates that come most likely first; the result comes by id."""
     if params.top_p < 1.0:
         beyond_RC = p_RC.cumsum(-1) - p_RC >= params.top_p
         beyond_RC[:, 0] = False  # a tiny top_p still keeps the most likely token
         scaled_RC = scaled_RC.masked_fill(beyond_RC, -torch.inf)
     if params.min_p > 0.0:
         scaled_RC = scaled_RC.masked_fill(scaled_RC - scaled_RC[:, :1] < math.log(params.min_p), -torch.inf)
+    if params.typical_p < 1.0:
+        scaled_RC = scaled_RC.masked_fill(_untypical(scaled_RC, params.typical_p), -torch.inf)
     ids_RC, order_RC = ids_RC.sort(-1)
     return ids_RC, torch.log_softmax(scaled_RC, -1).gather(1, order_RC)
 
 
-def _stable_top(scaled_RV: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _untypical(scaled_RC: torch.Tensor, mass: float) -> torch.Tensor:
+    """Where a candidate is not among those whose surprise is nearest to the entropy (Meister et al. 2023)."""
+    log_p_RC = torch.log_softmax(scaled_RC, -1)
+    # by a running sum: like a softmax, and unlike a plain sum, it takes each row in the same order whatever rows stand beside it
+    entropy_R1 = torch.special.entr(log_p_RC.exp()).cumsum(-1)[:, -1:]
+    order_RC = torch.argsort((-log_p_RC - entropy_R1).abs(), dim=-1, stable=True)
+    p_RC = log_p_RC.gather(1, order_RC).exp()
+    beyond_RC = p_RC.cumsum(-1) - p_RC >= mass
+    beyond_RC[:, 0] = False
+    return torch.zeros_like(beyond_RC).scatter(1, order_RC, beyond_RC)
+
+
+def stable_top(scaled_RV: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The k largest of each row, descending, equal values by id. (``topk`` alone picks among equal values as it likes.)"""
     vocab = scaled_RV.shape[1]
     wide = min(k + _TIES, vocab)

@@ -3,18 +3,17 @@
 Shapes: R rows, V vocabulary.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
+from headstart.errors import InvalidParameterError
 from headstart.sampling.filters import survivors
 from headstart.sampling.likeliest import likeliest
 from headstart.sampling.noise import gumbel
 from headstart.sampling.params import SamplingParams
-
-Processor = Callable[[torch.Tensor, Sequence[int]], torch.Tensor]
-"""Takes ``logits_V`` and the ids generated before the token to choose; returns logits_V. It must not write in place."""
+from headstart.sampling.processors import Processor
 
 
 @dataclass(kw_only=True)
@@ -39,18 +38,22 @@ def choose(logits_RV: torch.Tensor, rows: Sequence[RowSampling], paths: Sequence
 
     ``paths[r]`` holds the ids on the candidate path behind ``rows[r].generated``; the token to choose comes after them.
     Ties go to the lowest id. The result for a row depends on that row's arguments alone.
+
+    Raises:
+        InvalidParameterError: a row's processors forbid every token.
     """
     if all(row.plain_argmax for row in rows):
         return [int(token) for token in likeliest(logits_RV).tolist()]
-    if any(row.processors for row in rows):
-        processed = [_processed(logits_V, row, path) for logits_V, row, path in zip(logits_RV, rows, paths, strict=True)]
-        logits_RV = torch.stack(processed)
     tokens = [0] * len(rows)
-    alike: dict[SamplingParams, list[int]] = {}
+    alike: dict[tuple[Hashable, bool], list[int]] = {}
     for r, row in enumerate(rows):
-        alike.setdefault(row.params, []).append(r)
-    for params, members in alike.items():
-        mine_RV = logits_RV if len(members) == len(rows) else logits_RV[members]
+        alike.setdefault((row.params.choice, bool(row.processors)), []).append(r)
+    for (_, changed), members in alike.items():
+        params = rows[members[0]].params
+        if changed:
+            mine_RV = torch.stack([processed(logits_RV[r], rows[r], paths[r]) for r in members])
+        else:
+            mine_RV = logits_RV if len(members) == len(rows) else logits_RV[members]
         if params.greedy:
             drawn = likeliest(mine_RV)
         else:
@@ -62,15 +65,28 @@ def choose(logits_RV: torch.Tensor, rows: Sequence[RowSampling], paths: Sequence
     return tokens
 
 
+def processed(logits_V: torch.Tensor, row: RowSampling, path: Sequence[int]) -> torch.Tensor:
+    """Logits after the row's processors, in float32, for the token after ``row.generated`` and ``path``.
+
+    Raises:
+        InvalidParameterError: no token is left.
+    """
+    logits_V = logits_V.float()
+    if not row.processors:
+        return logits_V
+    before = [*row.generated, *path]
+    for processor in row.processors:
+        logits_V = processor(logits_V, before)
+    if bool(logits_V.max() == -torch.inf):
+        raise InvalidParameterError(
+            f"no token is left after {len(before)} new ones: bad_words, allowed_token_ids, min_new_tokens and logits_processors"
+            " together forbid every id. Allow at least one at each place"
+        )
+    return logits_V
+
+
 def _draw(logits_RV: torch.Tensor, params: SamplingParams, seeds_R: torch.Tensor, positions_R: torch.Tensor) -> torch.Tensor:
     ids_RC, log_p_RC = survivors(logits_RV, params)
     noise_RC = gumbel(seeds_R.to(ids_RC.device), positions_R.to(ids_RC.device), ids_RC)
     best_R1 = (log_p_RC.double() + noise_RC).argmax(-1, keepdim=True)  # ids ascend, so that the first maximum is the lowest
     return ids_RC.gather(1, best_R1)[:, 0]
-
-
-def _processed(logits_V: torch.Tensor, row: RowSampling, path: Sequence[int]) -> torch.Tensor:
-    before = [*row.generated, *path]
-    for processor in row.processors:
-        logits_V = processor(logits_V, before)
-    return logits_V

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 
 from headstart.train.batches import Examples
 from headstart.train.loop import Trainer
@@ -77,8 +76,7 @@ def guesses(trainer: Trainer, examples: Examples) -> Guesses:
         batch = examples.gather(index_B, heads, trainer.device)
         states_KBD, labels_KB = trainer.states(batch), trainer.labels(batch)
         for k in range(heads):
-            matrix = trainer.logits_matrix(k)
-            logits_BV = F.linear(states_KBD[k], matrix.weight_VD, matrix.bias_V)
+            logits_BV = trainer.logits(k, states_KBD[k])
             best_BR = logits_BV.topk(width, sorted=True)
             log_q_BR = best_BR.values.float() - logits_BV.float().logsumexp(-1, keepdim=True)
             log_q_EKR[index_B, k] = log_q_BR.clamp(max=0).to("cpu")

@@ -8,15 +8,17 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 
 from headstart.drafters.heads import MedusaHeads
 from headstart.errors import TrainingError
 from headstart.models.dtype import has_bfloat16
+from headstart.models.projection import finish
 from headstart.models.protocol import BaseModel
 from headstart.train.batches import Batch, Examples, Order
 from headstart.train.draft_vocab import lookup_table
 from headstart.train.loss import LossParts, loss_and_gradient
-from headstart.train.output_matrix import OutputMatrix, shared_matrix
+from headstart.train.output_matrix import shared_matrix
 from headstart.train.plan import Plan
 from headstart.train.schedule import learning_rate
 from headstart.train.teacher import Teacher
@@ -84,11 +86,11 @@ class Trainer:
         """Places of the targets among the draft ids, K x B; -1 outside them or beyond the answer."""
         return self._table[batch.targets_BK.T]
 
-    def logits_matrix(self, head: int) -> OutputMatrix:
-        """What projects a head's states, over the whole draft vocabulary."""
-        if self._shared is not None:
-            return self._shared
-        return OutputMatrix(self.heads.own_projection[head].detach().to(self.compute_dtype), None)
+    def logits(self, head: int, states_BD: torch.Tensor) -> torch.Tensor:
+        """What a head says of the whole draft vocabulary, B x V, as it does when drafting: a shared LM head caps its logits."""
+        if self._shared is None:
+            return F.linear(states_BD, self.heads.own_projection[head].detach().to(self.compute_dtype))
+        return finish(F.linear(states_BD, self._shared.weight_VD, self._shared.bias_V), 1.0, self._model.facts.softcap)
 
     def train_step(self) -> StepReport:
         """One step.

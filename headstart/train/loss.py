@@ -24,11 +24,11 @@ class LossParts:
     """What one batch gave."""
 
     loss: float
-    """The weighted mean that is trained on."""
+    """The weighted mean of ``loss_K``: what is trained on where there is no teacher."""
     loss_K: list[float]
     """Mean cross-entropy of each head in nats over labels inside the draft vocabulary; NaN without one."""
     grad_KBD: torch.Tensor
-    """Gradient of ``loss`` by the heads' states."""
+    """Gradient by the heads' states of what is trained on: ``loss``, towards the teacher's targets where there is one."""
     grad_KVD: torch.Tensor | None
     """Gradient by each head's own projection; None where they share one."""
 

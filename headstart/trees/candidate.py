@@ -38,6 +38,14 @@ class CandidateTree:
     def nodes(self) -> int:
         return self.tokens_BN.shape[1]
 
+    def to(self, device: torch.device) -> "CandidateTree":
+        """The same tree on ``device``."""
+        if self.tokens_BN.device == device:
+            return self
+        return CandidateTree(
+            self.tokens_BN.to(device), self.parent_BN.to(device), self.depth_BN.to(device), self.ancestors_BNN.to(device)
+        )
+
     @classmethod
     def of_shape(cls, shape: TreeShape, tokens_BN: torch.Tensor) -> "CandidateTree":
         """A tree whose rows all have the same static shape."""
@@ -56,16 +64,19 @@ class CandidateTree:
 
     @classmethod
     def assembled(cls, rows: int, parts: Sequence[tuple[Sequence[int], "CandidateTree"]], device: torch.device) -> "CandidateTree":
-        """One tree of ``rows`` rows from parts, each a tree and the rows its own rows take; all else is padding."""
+        """One tree of ``rows`` rows from parts, each a tree and the rows its own rows take; all else is padding.
+
+        It is on ``device``, wherever the parts are: drafters that guess without the model do so on the CPU.
+        """
         if len(parts) == 1 and list(parts[0][0]) == list(range(rows)):
-            return parts[0][1]
+            return parts[0][1].to(device)
         nodes = max((tree.nodes for _, tree in parts), default=1)
         tokens = torch.full((rows, nodes), PAD, dtype=torch.int64, device=device)
         parent = torch.zeros((rows, nodes), dtype=torch.int64, device=device)
         parent[:, 0] = -1
         depth = torch.zeros((rows, nodes), dtype=torch.int64, device=device)
         ancestors = torch.eye(nodes, dtype=torch.bool, device=device).repeat(rows, 1, 1)
-        for where, tree in parts:
+        for where, tree in ((where, tree.to(device)) for where, tree in parts):
             index, n = torch.tensor(list(where), dtype=torch.int64, device=device), tree.nodes
             tokens[index, :n] = tree.tokens_BN
             parent[index, :n] = tree.parent_BN

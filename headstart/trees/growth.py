@@ -51,7 +51,7 @@ class Envelope:
         Args:
             tokens_BKR: each depth's guesses, the most probable first.
             log_worth_BKR: the logarithm of the chance that the guess is right if the path before it is; at most 0, and not
-                increasing along R.
+                increasing along R. A guess whose worth is no number comes last.
             roots_B: the root ids.
             limits_B2: per row the largest number of nodes (root included) and the largest depth; None sets none but the envelope's.
 
@@ -63,6 +63,8 @@ class Envelope:
         step_BX = torch.cat([log_worth_BKR.reshape(rows, -1), log_worth_BKR.new_zeros(rows, 1)], 1)
         # whatever order the sum takes, it takes it for all paths: rounding never puts a child above its parent
         worth_BS = step_BX[:, at.along_SK].sum(-1)
+        # what is no number would be sorted before the root, which has to be the first node whatever the heads say
+        worth_BS = worth_BS.masked_fill(worth_BS.isnan(), _NEVER)
         if limits_B2 is not None:
             worth_BS = worth_BS.masked_fill(at.depth_S > limits_B2[:, 1:], _NEVER)
         # stable: a child that is as probable as its parent stays behind it

@@ -41,7 +41,9 @@ def fit_calibration(log_q_EKR: torch.Tensor, rank_EK: torch.Tensor) -> Calibrati
 
 
 def _line(odds_M: torch.Tensor, right_M: torch.Tensor) -> tuple[float, float]:
-    """Newton's method on the penalised log-likelihood, from slope 1 and offset 0."""
+    """Newton's method on the penalised log-likelihood, from slope 1 and offset 0. Odds that are no numbers are left out."""
+    finite_M = odds_M.isfinite()
+    odds_M, right_M = odds_M[finite_M], right_M[finite_M]
     start_2 = torch.tensor([1.0, 0.0], dtype=torch.float64)
     line_2 = start_2.clone()
     features_M2 = torch.stack([odds_M, torch.ones_like(odds_M)], -1)

@@ -31,6 +31,12 @@ class Point:
     q3: float
     passes: int
 
+    @classmethod
+    def of(cls, nodes: int, rows: int, context: int, times: Sequence[float]) -> "Point":
+        """From the times themselves, at least one."""
+        q1, median, q3 = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else [times[0]] * 3
+        return cls(nodes=nodes, rows=rows, context=context, median=median, q1=q1, q3=q3, passes=len(times))
+
 
 class LatencyCurve:
     """Points, each combination of the node counts, batch sizes and contexts once.
@@ -115,13 +121,8 @@ def measure_latency(
                 start = turn % len(sizes)
                 for r, n in sizes[start:] + sizes[:start]:
                     times[r, n].append(one_pass.timed(n, r))
-        points += [_point(n, r, context, found) for (r, n), found in times.items()]
+        points += [Point.of(n, r, context, found) for (r, n), found in times.items()]
     return LatencyCurve(Conditions.of(model), points)
-
-
-def _point(nodes: int, rows: int, context: int, times: Sequence[float]) -> Point:
-    q1, median, q3 = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else [times[0]] * 3
-    return Point(nodes=nodes, rows=rows, context=context, median=median, q1=q1, q3=q3, passes=len(times))
 
 
 def _between(places: Sequence[int], value: Callable[[int], float], x: float) -> float:

@@ -35,13 +35,19 @@ class Learned:
 
 
 def learn(seen: Observations, sizes: Sequence[int]) -> Learned:
-    """Tree, calibration, and tokens per step for each size: each half of the texts by what the other half taught."""
+    """Tree, calibration, and tokens per step for each size: each half of the texts by what the other half taught.
+
+    A single text has no other half and is judged by what it taught itself; its error is unknown (NaN).
+    """
     most = max(sizes)
     texts = range(len(seen.lengths))
-    halves = [seen.part(texts[::2]), seen.part(texts[1::2])] if len(texts) > 1 else [seen, seen]
+    pairs = [(seen, seen)]
+    if len(texts) > 1:
+        first, second = seen.part(texts[::2]), seen.part(texts[1::2])
+        pairs = [(first, second), (second, first)]
     grown: dict[int, list[tuple[int, int]]] = {size: [] for size in sizes}
     static: dict[int, list[tuple[int, int]]] = {size: [] for size in sizes}
-    for known, new in (halves, halves[::-1]):
+    for known, new in pairs:
         needed_grown = nodes_needed_grown(new, fit_calibration(known.log_q_EKR, known.rank_EK), most)
         needed_static = nodes_needed_static(new, grow(joint_counts(known), most))
         for size in sizes:

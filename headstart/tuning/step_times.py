@@ -15,6 +15,7 @@ from headstart.engine.engine import Engine
 from headstart.errors import InvalidParameterError
 from headstart.models.protocol import BaseModel
 from headstart.request import Request
+from headstart.sampling.params import SamplingParams
 from headstart.tuning.latency import Point
 
 _LONGEST = 512  # tokens of one text
@@ -54,21 +55,23 @@ def measure_steps(
     *,
     sizes: Sequence[int],
     rows: int,
+    params: SamplingParams | None = None,
     rounds: int = 15,
     seconds: float = 20.0,
 ) -> list[Point]:
     """Times of steps of ``rows`` rows with trees of each size, with the CPU threads that torch is set to now.
 
-    A size has a warm-up step that does not count. It ends after ``rounds`` rounds, or after ``seconds`` if three are done.
+    ``params`` (None is greedy) have a part in it: above temperature 0 drafting and acceptance need noise. A size has a warm-up
+    step that does not count. It ends after ``rounds`` rounds, or after ``seconds`` if three are done.
 
     Raises:
         InvalidParameterError: the cache has no room for so many rows, or texts are too short to have a full batch.
     """
-    room = _room(model, prompts, rows, max(sizes))
+    room = room_for_steps(model, prompts, rows=rows, nodes=max(sizes))
     rotation = Rotation(sizes, rows)
     name = drafter.facts.name
     engine = Engine(model, {"none": PlainDrafter(), name: drafter}, budgets={name: rotation})
-    source, running, wasted, length = cycle(prompts), 0, 0, 0
+    source, running, wasted = cycle(prompts), 0, 0
     began = time.perf_counter()
     try:
         while rotation.rounds < rounds + 1:
@@ -76,8 +79,8 @@ def measure_steps(
                 break
             while running < rows:
                 ids = next(source)
-                engine.add(Request(prompt_ids=ids, drafter=name, max_new_tokens=room))
-                running, length = running + 1, length + len(ids)
+                engine.add(Request(prompt_ids=ids, params=params or SamplingParams(), drafter=name, max_new_tokens=room))
+                running += 1
             before = rotation.taken
             for event in engine.step():
                 if event.error is not None:
@@ -90,11 +93,15 @@ def measure_steps(
         for row in [*engine.scheduler.rows, *engine.scheduler.waiting]:
             engine.cancel(row.number)
     context = round(statistics.mean(len(ids) for ids in prompts)) + room // 2
-    return [_point(size, rows, context, times[1:]) for size, times in rotation.times.items()]
+    return [Point.of(size, rows, context, times[1:]) for size, times in rotation.times.items()]
 
 
-def _room(model: BaseModel, prompts: Sequence[Sequence[int]], rows: int, nodes: int) -> int:
-    """Tokens that every prompt has room for in a full batch."""
+def room_for_steps(model: BaseModel, prompts: Sequence[Sequence[int]], *, rows: int, nodes: int) -> int:
+    """Tokens that every prompt has room for in a full batch.
+
+    Raises:
+        InvalidParameterError: so few that steps cannot be measured.
+    """
     longest = max(len(ids) for ids in prompts)
     room = min(_LONGEST, model.facts.context_length - longest)
     while room >= _SHORTEST and not model.cache.fits(rows, longest + room + nodes):
@@ -106,8 +113,3 @@ def _room(model: BaseModel, prompts: Sequence[Sequence[int]], rows: int, nodes: 
             " tune fewer rows, fewer nodes or shorter prompts"
         )
     return room
-
-
-def _point(nodes: int, rows: int, context: int, times: Sequence[float]) -> Point:
-    q1, median, q3 = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else [times[0]] * 3
-    return Point(nodes=nodes, rows=rows, context=context, median=median, q1=q1, q3=q3, passes=len(times))

@@ -62,8 +62,11 @@ def verify(
     seed: int,
     predicted_tokens: float,
     predicted_speedup: float,
-) -> Verified:
-    """Decode the prompts in batches of ``rows``, each both ways. Steps count until the first text of a batch ends."""
+) -> Verified | None:
+    """Decode the prompts in batches of ``rows``, each both ways. Steps count until the first text of a batch ends.
+
+    None where no step counted: in every batch a text ended before all of them had begun.
+    """
     engine = Engine(model, {"none": PlainDrafter(), drafter.facts.name: drafter})
     batches = [prompts[i : i + rows] for i in range(0, len(prompts) - rows + 1, rows)]
     assert batches, f"{len(prompts)} prompts make no batch of {rows}"
@@ -78,9 +81,13 @@ def verify(
         }
         plain_runs.append(runs["none"])
         tree_runs.append(runs[drafter.facts.name])
-    ratios = [_rate([tree]) / _rate([plain]) for tree, plain in zip(tree_runs, plain_runs, strict=True)]
-    q1, _, q3 = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
     pairs = [pair for t, p in zip(tree_runs, plain_runs, strict=True) for pair in zip(t.texts, p.texts, strict=True)]
+    counted = [(tree, plain) for tree, plain in zip(tree_runs, plain_runs, strict=True) if tree.steps and plain.steps]
+    if not counted:
+        return None
+    tree_runs, plain_runs = [tree for tree, _ in counted], [plain for _, plain in counted]
+    ratios = [_rate([tree]) / _rate([plain]) for tree, plain in counted]
+    q1, _, q3 = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
     steps = sum(run.steps for run in tree_runs)
     return Verified(
         rows=rows,

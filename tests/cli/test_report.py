@@ -1,9 +1,10 @@
 """Records and lines about finished texts."""
 
 import json
+from dataclasses import replace
 
 from headstart.cli.report import completion_record, stats_line, to_json
-from headstart.completion import Completion, Stats
+from headstart.completion import Completion, Stats, TokenLogprob
 
 
 def completion(steps: int, emitted: int) -> Completion:
@@ -18,6 +19,19 @@ def test_line() -> None:
     line = "9 tokens in 4 steps, 2.00 tokens per step, 20.0 tokens/s (ended by length"
     assert stats_line(completion(steps=4, emitted=9)) == line + ")"
     assert stats_line(completion(steps=4, emitted=9), show_seed=True) == line + ", seed 7)"
+
+
+def test_line_of_lossy_acceptance() -> None:
+    finished = completion(steps=4, emitted=9)
+    finished.stats.acceptance, finished.stats.lossy = "typical", True
+    assert "20.0 tokens/s, typical acceptance (lossy) (ended by length)" in stats_line(finished)
+
+
+def test_logprobs_in_the_record() -> None:
+    finished = replace(completion(steps=0, emitted=1), logprobs=(TokenLogprob(0, -0.5, ((0, -0.5), (4, -1.25))),))
+    record = json.loads(to_json(completion_record("is it", finished)))
+    assert record["logprobs"] == [{"token_id": 0, "logprob": -0.5, "top": [[0, -0.5], [4, -1.25]]}]
+    assert json.loads(to_json(completion_record("is it", completion(steps=0, emitted=1))))["logprobs"] is None
 
 
 def test_line_of_a_text_without_a_step() -> None:

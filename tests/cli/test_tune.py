@@ -58,7 +58,7 @@ def test_in_place(beside: str, prompts: str, capsys: pytest.CaptureFixture[str])
         assert (place / picture).read_bytes().startswith(b"\x89PNG")
     # and a model loaded as it was tuned takes it up; the text is that of plain decoding
     llm = headstart.load(beside, dtype="float32")
-    assert set(llm._engine.budgets) == {"medusa", "medusa-static"}
+    assert set(llm._engine.budgets) == {"combined", "medusa", "medusa-static"}
     assert llm.generate("Say 1", max_new_tokens=20).token_ids == llm.generate("Say 1", max_new_tokens=20, drafter="none").token_ids
 
 
@@ -104,6 +104,18 @@ def test_mistakes(arguments: list[str], message: str, beside: str, tmp_path: Pat
 def test_a_model_without_heads(tiny_model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", tiny_model]) == 2
     assert "no heads for" in capsys.readouterr().err
+
+
+def test_the_heads_are_those_that_loading_takes(
+    tiny_model: str, heads_path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Heads that lie in the model's parent directory, or where the command runs, belong to nobody knows what."""
+    shutil.copytree(heads_path, tmp_path / "around")
+    shutil.copytree(tiny_model, tmp_path / "around" / "model")
+    monkeypatch.chdir(tmp_path / "around")
+    for name in (str(tmp_path / "around" / "model"), "model", "some-hub-id"):
+        assert main(["tune", name]) == 2
+        assert f"no heads for {name}" in capsys.readouterr().err
 
 
 def test_a_tree_that_is_not_for_these_heads(beside: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling, choose
 from headstart.trees.calibration import Calibration
 from headstart.trees.candidate import PAD
+from headstart.trees.growth import LARGEST
 from headstart.trees.shape import TreeShape
 
 HOT = SamplingParams(temperature=1.0)
@@ -304,3 +305,21 @@ def test_a_calibration_turns_a_fan_into_a_chain() -> None:
     tree = drafter.propose([2], [row(generated=[0])], [Budget(nodes=3, depth=9)])
     assert tree.tokens_BN.tolist() == [[0, 1, 3]]
     assert tree.parent_BN.tolist() == [[-1, 0, 1]]
+
+
+def test_a_grown_tree_of_a_budget_beyond_the_largest() -> None:
+    """A budget is what a row may carry at most: five guesses a head, two heads, are 31 nodes with the root, whatever it allows."""
+    model: BaseModel = Table(5, 1)
+    heads = MedusaHeads(HeadsConfig(hidden_size=1, vocab_size=5, num_heads=2, projection="own", condition_on_root=False))
+    drafter = MedusaDrafter(HeadGuesses(heads, model), GrownTree(2, 5))
+    start(drafter, 1)
+    tree = drafter.propose([1], [row(generated=[0])], [Budget(nodes=LARGEST + 1, depth=9)])
+    assert tree.nodes == 1 + 5 + 25
+
+
+def test_guesses_at_a_temperature_next_to_zero_are_the_greedy_ones() -> None:
+    torch.manual_seed(4)
+    drafter = table_drafter(torch.randn(2, 40, dtype=torch.float64), TreeShape.full([2, 1]))
+    start(drafter, 1)
+    greedy = drafter.propose([1], [row()], [WHOLE]).tokens_BN.tolist()
+    assert drafter.propose([1], [row(SamplingParams(temperature=5e-324))], [WHOLE]).tokens_BN.tolist() == greedy

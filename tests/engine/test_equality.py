@@ -5,10 +5,14 @@ from functools import cache
 from typing import Any
 
 import pytest
+import torch
 
 from headstart.drafters.arrangement import GrownTree, StaticTree
+from headstart.drafters.combined import CombinedDrafter
 from headstart.drafters.guesses import HeadGuesses
+from headstart.drafters.heads_source import HeadsSource
 from headstart.drafters.medusa import MedusaDrafter
+from headstart.drafters.ngram import NgramDrafter
 from headstart.drafters.plain import PlainDrafter
 from headstart.drafters.protocol import Drafter
 from headstart.engine.engine import Engine
@@ -17,7 +21,7 @@ from headstart.request import Request
 from headstart.sampling.params import SamplingParams
 from headstart.trees.shape import TreeShape
 from tests.decoding import ScriptedDrafter, decode, texts
-from tests.tiny_models import VOCAB, adapter, generated, native, noise_heads, tiny
+from tests.tiny_models import VOCAB, adapter, alphabet_model, generated, letter_ids, native, noise_heads, tiny
 
 NEW = 20
 _random = random.Random(11)
@@ -121,6 +125,31 @@ def test_heads_of_noise(model: str, heads: str, params: str) -> None:
             assert texts(engine(base_model, drafter, shape), requests("guesses", params)) == list(plain(model, params))
 
 
+@pytest.mark.parametrize("broken", [0, 1, 2])
+@pytest.mark.parametrize("params", ["greedy", "temperature 1"])
+def test_heads_that_overflow(params: str, broken: int) -> None:
+    """One head that says nothing but NaN, as heads in float16 can, costs guesses and never the root its place in the tree."""
+    base_model = base("native")
+    heads = noise_heads(base_model)
+    with torch.no_grad():
+        heads.block_bias[:, broken] = torch.nan
+    guesses = HeadGuesses(heads, base_model)
+    for arrangement in (StaticTree(TREES["full"]), GrownTree(3, VOCAB)):
+        drafter = MedusaDrafter(guesses, arrangement)
+        assert texts(engine(base_model, drafter, TREES["full"]), requests("guesses", params)) == list(plain("native", params))
+
+
+def test_a_temperature_next_to_zero() -> None:
+    """Divided by it every logit overflows; the text is the greedy one, and heads guess as if it were a little warmer."""
+    base_model = base("native")
+    coldest = SamplingParams(temperature=5e-324)
+    for arrangement in (StaticTree(TREES["full"]), GrownTree(3, VOCAB)):
+        drafter = MedusaDrafter(HeadGuesses(noise_heads(base_model), base_model), arrangement)
+        cold = [Request(prompt_ids=ids, drafter="guesses", params=coldest, max_new_tokens=NEW) for ids in PROMPTS]
+        outcomes = decode(engine(base_model, drafter, TREES["full"]), cold)
+        assert [outcome.ids for outcome in outcomes] == list(plain("native", "greedy"))
+
+
 @pytest.mark.parametrize("nodes", [1, 2, 5, 12, 1000])
 @pytest.mark.parametrize("params", ["greedy", "temperature 1"])
 def test_budgets(params: str, nodes: int) -> None:
@@ -160,3 +189,64 @@ def test_the_seed_and_nothing_else() -> None:
     assert len({tuple(text(seed)) for seed in (7, 8, -7, 0, 2**62)}) == 5
     batch = [Request(prompt_ids=PROMPTS[0], params=params, seed=seed, max_new_tokens=NEW) for seed in (8, 7, 8)]
     assert texts(decoder, batch) == [text(8), text(7), text(8)]
+
+
+class TestFromTheTextItself:
+    """N-grams alone and with heads of noise, on random models (hardly a guess is right) and on the alphabet (many are)."""
+
+    LETTERS = ("abcdefghijklmnopqrstuvwxyzabc", "mnopqrmnopqrm", "x", "aababcabcd", "WXYZ .,!?:;-")
+
+    def engine(self, model: str, nodes: int = 8) -> Engine:
+        base_model = native(alphabet_model(sharpness=0.8)) if model == "alphabet" else base(model)
+        guesses = HeadGuesses(noise_heads(base_model), base_model)
+        drafters: dict[str, Drafter] = {
+            "none": PlainDrafter(),
+            "ngram": NgramDrafter(),
+            "every ngram": NgramDrafter(least_worth=0.0, longest=3),
+            "combined": CombinedDrafter((NgramDrafter(), HeadsSource(guesses, None))),
+        }
+        return Engine(base_model, drafters, nodes=nodes)
+
+    def requests(self, model: str, drafter: str, params: str, **options: Any) -> list[Request]:
+        prompts = [letter_ids(text) for text in self.LETTERS] if model == "alphabet" else [prompt * 2 for prompt in PROMPTS]
+        return [
+            Request(prompt_ids=prompt, drafter=drafter, params=PARAMS[params], max_new_tokens=2 * NEW, seed=i, **options)
+            for i, prompt in enumerate(prompts)
+        ]
+
+    @pytest.mark.parametrize("params", ["greedy", "temperature 1", "top-p"])
+    @pytest.mark.parametrize("drafter", ["ngram", "every ngram", "combined"])
+    @pytest.mark.parametrize("model", ["native", "windows", "alphabet"])
+    def test_five_together_and_each_alone(self, model: str, drafter: str, params: str) -> None:
+        decoder = self.engine(model)
+        plainly = texts(decoder, self.requests(model, "none", params))
+        outcomes = decode(decoder, self.requests(model, drafter, params))
+        assert [outcome.ids for outcome in outcomes] == plainly
+        steps = [outcome.stats.steps for outcome in outcomes]
+        alone = [decode(decoder, [request])[0] for request in self.requests(model, drafter, params)]
+        assert [outcome.ids for outcome in alone] == plainly
+        # what a row has learned of its text is its own: the same trees, so the same steps, whoever stands beside it
+        assert [outcome.stats.steps for outcome in alone] == steps
+        assert [outcome.stats.proposed_tokens for outcome in alone] == [outcome.stats.proposed_tokens for outcome in outcomes]
+        if model == "alphabet":
+            assert sum(outcome.stats.accepted_tokens for outcome in outcomes) > 10  # the guesses were not all in vain
+
+    @pytest.mark.parametrize("nodes", [1, 2, 5, 30])
+    @pytest.mark.parametrize("params", ["greedy", "temperature 1"])
+    @pytest.mark.parametrize("drafter", ["ngram", "combined"])
+    def test_budgets(self, drafter: str, params: str, nodes: int) -> None:
+        decoder = self.engine("alphabet", nodes)
+        outcomes = decode(decoder, self.requests("alphabet", drafter, params))
+        assert [outcome.ids for outcome in outcomes] == texts(decoder, self.requests("alphabet", "none", params))
+        assert all(outcome.stats.proposed_tokens <= (nodes - 1) * outcome.stats.steps for outcome in outcomes)
+
+    @pytest.mark.parametrize("params", ["greedy", "temperature 1"])
+    def test_drafters_in_one_batch(self, params: str) -> None:
+        """Rows with their own drafters, budgets and stops; each writes what it writes plainly."""
+        decoder = self.engine("alphabet")
+        stops = {"stop_ids": frozenset(letter_ids("f"))}
+        drafters = ["ngram", "combined", "none", "every ngram", "combined"]
+        mixed = [self.requests("alphabet", name, params, nodes=2 + 3 * i, **stops)[i] for i, name in enumerate(drafters)]
+        outcomes = decode(decoder, mixed)
+        true = decode(decoder, self.requests("alphabet", "none", params, **stops))
+        assert [(outcome.ids, outcome.finish) for outcome in outcomes] == [(outcome.ids, outcome.finish) for outcome in true]

@@ -30,7 +30,7 @@ def tuned_heads(model: BaseModel, **changes: object) -> HeadsDirectory:
 def test_here() -> None:
     model = native(alphabet_model())
     budgets = tuned_budgets(tuned_heads(model), model, torch.get_num_threads())
-    assert list(budgets) == ["medusa"]
+    assert list(budgets) == ["medusa", "combined"]
     assert isinstance(budgets["medusa"], AutomaticBudget)
     assert [budgets["medusa"].nodes(rows) for rows in (1, 4)] == [2, 1]
     assert tuned_budgets(alphabet_heads(model), model, None) == {}

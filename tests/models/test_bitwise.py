@@ -188,6 +188,27 @@ def test_which_trees_are_arranged_at_once() -> None:
             assert arranged(phase, star.parent_N, star.depth_N, span, range(24, 32)) is not None
 
 
+def test_branches_that_need_too_many_long_spans_together() -> None:
+    """Where spans are 32 positions, eight paths of which each has a span of its own before and behind its end want 16 of them."""
+    bushes = TreeShape.full([8, 1, 1])
+    last = range(17, 25)
+    assert arranged(222, bushes.parent_N, bushes.depth_N, 32, last) is None
+    for phase in range(SLAB):
+        for node in last:
+            assert arranged(phase, bushes.parent_N, bushes.depth_N, 32, range(node, node + 1)) is not None
+    model = native(build("llama", max_position_embeddings=512), bitwise=True)
+    model._span = 32  # whatever this processor wants
+    theirs = adapter(build("llama", max_position_embeddings=512))
+    torch.manual_seed(0)
+    tree = CandidateTree.of_shape(bushes, torch.randint(3, VOCAB, (1, len(bushes))))
+    states = []
+    for each in (model, theirs):
+        each.cache.add_row(300)
+        each.prefill(torch.tensor(prompts(222)), 0, [222])
+        states.append(each.verify(tree))
+    assert torch.allclose(*states, rtol=0, atol=1e-9)
+
+
 @needs_kernels
 @pytest.mark.parametrize("heads", [2, 4])
 def test_bits_hold_in_wide_trees(heads: int) -> None:

@@ -15,23 +15,25 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from headstart.drafters.plain import PlainDrafter
 from headstart.engine.engine import Engine
 from headstart.errors import CapacityError
-from headstart.models.compiled import CompiledModel
+from headstart.models import compiled as compiling
+from headstart.models.compiled import TREE_SLOTS, CompiledModel
 from headstart.models.loading import load_model
 from headstart.models.native import NativeModel
 from headstart.request import Request
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.shape import TreeShape
-from tests.decoding import ScriptedDrafter, texts
+from tests.decoding import ScriptedDrafter, decode, texts
 from tests.models.test_native import two_rows
 from tests.tiny_models import VOCAB, build, generated, native
 
 TREE = TreeShape.full([2, 2, 1])  # 11 nodes, filled up to 16
-CONTEXT = 600  # stretches of 256, 512 and 600 slots
+CONTEXT = 600  # stretches of 256, 512 and, with room for trees at its end, 856 slots
+WHOLE = CONTEXT + TREE_SLOTS
 
 
 def compiled(family: str = "llama", backend: Any = None, **options: Any) -> CompiledModel:
     pretrained = build(family, max_position_embeddings=CONTEXT)
-    return CompiledModel(native(pretrained), **{"max_rows": 4, "cache_tokens": 4 * CONTEXT, "backend": backend, **options})
+    return CompiledModel(native(pretrained), **{"max_rows": 4, "cache_tokens": 4 * WHOLE, "backend": backend, **options})
 
 
 @pytest.fixture(autouse=True)
@@ -110,18 +112,30 @@ def test_a_failing_compiler_is_reported_and_done_without(caplog: pytest.LogCaptu
 
 
 def test_the_cache_is_taken_at_once_and_stays() -> None:
-    model = compiled(cache_tokens=3 * CONTEXT)
-    assert model.cache.max_rows == 3  # as many whole contexts as go into it
+    model = compiled(cache_tokens=3 * WHOLE)
+    assert model.cache.max_rows == 3  # as many whole contexts, each with a tree at its end, as go into it
     places = [stored.data_ptr() for stored in model.cache.stacked()]
     for _ in range(3):
         model.cache.add_row(CONTEXT)
     assert [stored.data_ptr() for stored in model.cache.stacked()] == places
     with pytest.raises(CapacityError, match="max_rows=3"):
         model.cache.add_row(1)
-    assert not model.cache.fits(1, CONTEXT + 1)
+    assert not model.cache.fits(1, WHOLE + 1)
 
 
-def test_padding_at_the_contexts_end_writes_over_nothing() -> None:
+@pytest.mark.parametrize("tokens", [None, 20, 300])
+def test_a_text_goes_on_to_the_end_of_the_context(tokens: int | None) -> None:
+    """20 tokens are left. The last trees have nodes in slots behind the context's end."""
+    prompt = [11, 12] * 290
+    true = generated(build("llama", max_position_embeddings=CONTEXT), prompt, 20)
+    scripted = ScriptedDrafter({tuple(prompt): true}, TREE, accuracy=0.7, vocab=VOCAB)
+    engine = Engine(compiled(), {"none": PlainDrafter(), "scripted": scripted}, nodes=len(TREE))
+    (outcome,) = decode(engine, [Request(prompt_ids=prompt, drafter="scripted", max_new_tokens=tokens)])
+    assert (outcome.ids, outcome.finish) == (true, "length")
+
+
+def test_padding_at_the_end_of_the_slots_writes_over_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "TREE_SLOTS", 0)
     # row 0 has 2 slots left and a tree of 2 nodes, row 1 has 11 nodes, so that row 0 is filled up beyond the context
     torch.manual_seed(0)
     prompts_BT = torch.randint(3, VOCAB, (2, CONTEXT - 2))
@@ -129,7 +143,7 @@ def test_padding_at_the_contexts_end_writes_over_nothing() -> None:
     small = CandidateTree.of_shape(TreeShape.chain(1), torch.tensor([[8, 9]]))
     joined = CandidateTree.assembled(2, [([0], small), ([1], big)], torch.device("cpu"))
     states = []
-    for model in (compiled(), native(build("llama", max_position_embeddings=CONTEXT))):
+    for model in (compiled(cache_tokens=4 * CONTEXT), native(build("llama", max_position_embeddings=CONTEXT))):
         for _ in range(2):
             model.cache.add_row(CONTEXT)
         model.prefill(prompts_BT, 0, [CONTEXT - 2, 50])
@@ -169,5 +183,7 @@ def test_which_decoder_is_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     assert isinstance(model, CompiledModel)
     assert not model.compiled  # not before it is warmed
     assert model.cache.max_rows == 8
+    more = load_model(tmp_path / "llama", compile=True, max_rows=11, **options)[0]
+    assert more.cache.max_rows == 11  # as asked for
     assert load_model(tmp_path / "granite", compile=True, **options)[0].facts.implementation == "transformers"
     assert "compile=True is for the native decoder" in caplog.text

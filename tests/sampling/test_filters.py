@@ -2,11 +2,20 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from transformers import (
+    LogitsProcessorList,
+    MinPLogitsWarper,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+    TypicalLogitsWarper,
+)
 
 from headstart.sampling.filters import survivors
 from headstart.sampling.params import SamplingParams
@@ -215,3 +224,37 @@ def test_the_edge_of_top_p_does_not_depend_on_neighbours() -> None:
         assert [survive(logits[row : row + 4], top_p)[0] for top_p in (low, high)] == [
             survive(logits[row : row + 1], top_p)[0] for top_p in (low, high)
         ]
+
+
+def test_typical_p_keeps_what_is_nearest_to_the_entropy() -> None:
+    """The entropy of .5, .3, .1, .1 is 1.17 nats; surprises are .69, 1.20, 2.30, 2.30, so distances .48, .04, 1.13, 1.13. The
+    second comes first (0.3), then the first (0.8 in all), then the third (0.9), then the fourth: of equal ones the lower id."""
+    row = logs(0.5, 0.3, 0.1, 0.1)
+    assert list(kept(row, typical_p=0.2)) == [1]
+    assert list(kept(row, typical_p=0.29)) == [1]
+    assert list(kept(row, typical_p=0.31)) == [0, 1]
+    assert list(kept(row, typical_p=0.85)) == [0, 1, 2]
+    assert kept(row, typical_p=0.7) == pytest.approx({0: 0.625, 1: 0.375})
+
+
+def test_typical_p_comes_after_the_others() -> None:
+    """Of .5, .3, .1, .1 top-k keeps the first two, .625 and .375: entropy .66, surprises .47 and .98. Now the first is nearest."""
+    assert list(kept(logs(0.5, 0.3, 0.1, 0.1), top_k=2, typical_p=0.2)) == [0]
+
+
+@pytest.mark.parametrize(
+    "others", [{}, {"top_k": 40}, {"top_p": 0.9}, {"min_p": 0.02}, {"top_k": 60, "top_p": 0.95, "min_p": 0.01}]
+)
+@pytest.mark.parametrize("mass", [0.1, 0.5, 0.95])
+def test_the_tokens_of_transformers_warpers(others: dict[str, Any], mass: float) -> None:
+    """In transformers' order; random logits have no ties, and no sum comes near an edge for this seed."""
+    torch.manual_seed(5)
+    logits = torch.randn(6, 3000) * 3
+    warpers = [TemperatureLogitsWarper(1.3)]
+    warpers += [TopKLogitsWarper(others["top_k"])] if "top_k" in others else []
+    warpers += [TopPLogitsWarper(others["top_p"])] if "top_p" in others else []
+    warpers += [MinPLogitsWarper(others["min_p"])] if "min_p" in others else []
+    scores = LogitsProcessorList([*warpers, TypicalLogitsWarper(mass)])(torch.zeros(6, 1, dtype=torch.int64), logits.clone())
+    ours = by_id(logits, SamplingParams(temperature=1.3, typical_p=mass, **others))
+    assert torch.equal(ours > -torch.inf, scores > -torch.inf)
+    torch.testing.assert_close(ours, torch.log_softmax(scores, -1))

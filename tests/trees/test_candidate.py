@@ -48,3 +48,13 @@ def test_one_part_that_is_everything_is_passed_on() -> None:
 
 def test_no_part_at_all_is_padding() -> None:
     assert CandidateTree.assembled(2, [], CPU).tokens_BN.tolist() == [[PAD], [PAD]]
+
+
+def test_a_joined_tree_is_where_it_was_asked_for() -> None:
+    """Roots alone come from the CPU wherever the model is; "meta" stands for an accelerator."""
+    meta = torch.device("meta")
+    roots = CandidateTree.roots_only(torch.tensor([5]))
+    for rows, parts in ((1, [([0], roots)]), (2, [([1], roots)])):
+        tree = CandidateTree.assembled(rows, parts, meta)
+        assert {x.device for x in (tree.tokens_BN, tree.parent_BN, tree.depth_BN, tree.ancestors_BNN)} == {meta}
+    assert roots.to(torch.device("cpu")) is roots

@@ -106,6 +106,19 @@ def test_ties_and_extremes_keep_parents_first(value: float) -> None:
     assert len(set(paths_of(tree, 0))) == 11
 
 
+def test_what_is_no_number_is_left_out() -> None:
+    """Heads that overflow cost guesses, and never the root its place: row 0 has no second head, row 1 none, row 2 is whole."""
+    log_worth_BKR = table(3, 1, 3, 4).repeat(3, 1, 1)
+    log_worth_BKR[0, 1] = log_worth_BKR[1] = float("nan")
+    tree = grow(log_worth_BKR, 8)
+    assert paths_of(tree, 0) == [(0,), (1,), (2,), (3,)]
+    assert paths_of(tree, 1) == []
+    assert paths_of(tree, 2) == paths_of(grow(log_worth_BKR[2:], 8), 0)
+    assert tree.tokens_BN[:, 0].tolist() == [ROOT] * 3
+    assert tree.depth_BN[:, 0].tolist() == [0] * 3
+    assert tree.parent_BN[:, 0].tolist() == [-1] * 3
+
+
 def test_each_row_keeps_to_its_limits() -> None:
     log_worth_BKR = table(3, 1, 3, 4).expand(4, -1, -1)
     tree = grow(log_worth_BKR, 8, [(8, 3), (3, 3), (8, 1), (1, 3)])

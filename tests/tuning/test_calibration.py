@@ -42,6 +42,14 @@ def test_nothing_observed_leaves_the_drafters_word() -> None:
     assert fit_calibration(log_q, torch.full((5, 1), -1)) == Calibration.none(1)
 
 
+def test_what_is_no_number_is_left_out() -> None:
+    """Guesses of heads that overflowed now and then, and hopeless ones, do not spoil what the others say."""
+    log_q, ranks = observed(Calibration((1.0, 0.7), (0.0, -0.8)), 2000)
+    broken_E = torch.cat([log_q, torch.full((50, 2, 3), torch.nan), torch.full((50, 2, 3), -torch.inf)])
+    with_broken = fit_calibration(broken_E, torch.cat([ranks, torch.zeros(100, 2, dtype=torch.int64)]))
+    assert with_broken.slope_K == pytest.approx(fit_calibration(log_q, ranks).slope_K, abs=1e-6)
+
+
 def test_shapes_that_do_not_belong_together() -> None:
     with pytest.raises(TreeError, match="one per depth"):
         fit_calibration(torch.zeros(5, 2, 3), torch.zeros(5, 3, dtype=torch.int64))

@@ -13,7 +13,7 @@ def test_a_text_that_is_known() -> None:
     # heads that are always right, in a chain of three: a step emits four letters, so 16 after the first take 4 steps
     llm = tiny_llm()
     profile = step_profile(llm, letter_ids("a"), tokens=17)
-    assert (profile.drafter, profile.nodes, profile.steps, profile.emitted) == ("medusa", 4, 4, 17)
+    assert (profile.drafter, profile.nodes, profile.steps, profile.emitted) == ("combined", 4, 4, 17)
     assert profile.tokens_per_step == 4.0
     assert set(profile.phases) == {"draft", "verify", "accept", "commit", "other"}
     assert all(seconds >= 0 for seconds in profile.phases.values())

@@ -1,12 +1,18 @@
 """Times of whole steps: which sizes run when, and what counts."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from headstart.drafters.arrangement import StaticTree
 from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.medusa import MedusaDrafter
+from headstart.drafters.protocol import Budget
 from headstart.errors import InvalidParameterError
 from headstart.models.protocol import BaseModel
+from headstart.sampling.params import SamplingParams
+from headstart.sampling.row import RowSampling
+from headstart.trees.candidate import CandidateTree
 from headstart.trees.shape import TreeShape
 from headstart.tuning.step_times import Rotation, measure_steps
 from tests.decoding import Spy
@@ -46,6 +52,21 @@ def test_texts_that_end_are_followed_by_others() -> None:
     model = native(tiny("llama"))
     points = measure_steps(model, drafter(model), [[5] * 60], sizes=(1, 4, 8), rows=1, rounds=40)
     assert [point.passes for point in points] == [40, 40, 40]
+
+
+def test_steps_are_those_of_the_temperature() -> None:
+    """Drafts and draws need noise above temperature 0, which takes its time."""
+    seen: set[float] = set()
+
+    class Watching(MedusaDrafter):
+        def propose(self, rows: Sequence[int], sampling: Sequence[RowSampling], budgets: Sequence[Budget]) -> CandidateTree:
+            seen.update(row.params.temperature for row in sampling)
+            return super().propose(rows, sampling, budgets)
+
+    model = native(tiny("llama"))
+    watching = Watching(HeadGuesses(noise_heads(model), model), StaticTree(TreeShape.full([4, 3])))
+    measure_steps(model, watching, [[5, 6]], sizes=(1, 2), rows=1, rounds=1, params=SamplingParams(temperature=0.6))
+    assert seen == {0.6}
 
 
 def test_it_ends_with_its_time() -> None:

@@ -8,6 +8,7 @@ import pytest
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.tuned import heads_mark
 from headstart.errors import DataError, InvalidParameterError
+from headstart.sampling.params import SamplingParams
 from headstart.trees.shape import TreeShape
 from headstart.tuning import observe as observing
 from headstart.tuning import tune as tuning
@@ -103,6 +104,56 @@ def test_a_tree_of_other_heads_is_replaced(monkeypatch: pytest.MonkeyPatch) -> N
     foreign = alphabet_heads(model, tree=TreeShape([[9], [9, 9]]))
     result = Tuning(model, foreign, PROMPTS, options=TuneOptions(batch=(1,), max_nodes=4, tokens=17, quick=True)).choose()
     assert result.tree_file.tree.paths == ((0,), (0, 0), (0, 0, 0))
+
+
+def test_a_batch_without_room_is_refused_before_anything_is_observed() -> None:
+    model = native(alphabet_model(), max_rows=2)
+    said: list[str] = []
+    run = Tuning(model, alphabet_heads(model), PROMPTS, options=TuneOptions(batch=(1, 4), tokens=17), say=said.append)
+    with pytest.raises(InvalidParameterError, match="4 rows with prompts of up to 1 tokens"):
+        run.choose()
+    assert said == []
+
+
+def test_steps_are_timed_at_the_temperature_of_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise for drafts and draws takes time, which greedy steps would not show."""
+    asked: list[SamplingParams] = []
+
+    def noted(*given: object, params: SamplingParams, **options: Any) -> list[Point]:
+        asked.append(params)
+        return made_up(1.0)(*given, **options)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(observing, "LEAST_POSITIONS", 50)
+    monkeypatch.setattr(tuning, "measure_steps", noted)
+    model = native(alphabet_model())
+    options = TuneOptions(batch=(1, 2), max_nodes=4, tokens=17, temperature=0.7, quick=True)
+    Tuning(model, alphabet_heads(model), PROMPTS, options=options).choose()
+    assert asked == [SamplingParams(temperature=0.7)] * 2
+
+
+def test_texts_that_end_at_once_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any letter ends a text, so that those of the half that was kept back have one token: nothing to compare, and it is said."""
+    monkeypatch.setattr(observing, "LEAST_POSITIONS", 50)
+    monkeypatch.setattr(tuning, "measure_steps", made_up(1.0))
+    model = native(alphabet_model())
+    options = TuneOptions(batch=(1, 2), max_nodes=4, tokens=17, quick=True)
+    run = Tuning(model, alphabet_heads(model), PROMPTS, options=options)
+    result = run.choose()
+    run._stop_ids = frozenset(letter_ids(LETTERS))
+    checked = run.check(result)
+    assert checked.verified == ()
+    assert [note[:32] for note in checked.notes[-2:]] == ["not verified for 1 texts at once", "not verified for 2 texts at once"]
+
+
+def test_a_single_text_says_how_little_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One text to learn from has no spread: the error is unknown, and not zero."""
+    monkeypatch.setattr(observing, "LEAST_POSITIONS", 10)
+    monkeypatch.setattr(tuning, "measure_steps", made_up(1.0))
+    model = native(alphabet_model())
+    options = TuneOptions(batch=(1,), max_nodes=4, tokens=17, quick=True)
+    result = Tuning(model, alphabet_heads(model), PROMPTS[:2], options=options).choose()
+    assert result.notes == ("few texts: tokens per step at 4 nodes are 4.00, from one text. More or longer prompts make it surer",)
+    assert result.tuned.observed["standard_error"] == [None, None, None]
 
 
 @pytest.mark.parametrize(
