@@ -65,7 +65,8 @@ class GenerationOptions:
     ignore_eos: bool = False
     """Go on past the model's own end-of-text ids."""
     drafter: str | None = None
-    """"medusa" or "none" (plain decoding); None takes the loaded default. Exact acceptance never lets it change the text."""
+    """"combined", "medusa", "medusa-static", "ngram" or "none" (plain); None takes the loaded default. Exact acceptance never
+    lets it change the text."""
     nodes: int | None = None
     """How many tree nodes a pass may hold, the root included."""
     threads: int | None = None
@@ -80,6 +81,8 @@ class GenerationOptions:
     def __post_init__(self) -> None:
         for name in ("max_new_tokens", "nodes", "threads", "max_context", "max_rows", "cache_tokens"):
             value = getattr(self, name)
+            if value is not None and not isinstance(value, int):
+                raise InvalidParameterError(f"{name} is {value!r}; expected a whole number")
             if value is not None and value < 1:
                 raise InvalidParameterError(f"{name} is {value}; expected at least 1")
         _ = self.sampling  # raises for what is out of range, before a model is loaded

@@ -38,6 +38,8 @@ class TestMistakes:
             ({"cache_tokens": 0}, "cache_tokens is 0"),
             ({"stop": ""}, "a stop string is empty"),
             ({"stop": ["a", ""]}, "a stop string is empty"),
+            ({"nodes": 2.5}, r"nodes is 2.5; expected a whole number"),
+            ({"max_new_tokens": "9"}, r"max_new_tokens is '9'; expected a whole number"),
             ({"drafter": "eagle"}, r"drafter 'eagle' is not available; expected one of \['combined', 'medusa', "),
             ({"max_tokens": 5}, r"unknown options \['max_tokens'\]; expected some of \['max_new_tokens'"),
         ],
