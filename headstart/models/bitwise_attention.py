@@ -27,7 +27,8 @@ _CHUNK = 128  # nodes of a prompt at a time: bounds the scores' memory, and colu
 _FEW = 8  # nodes of a tree at a time where all together need too many columns
 _HIDDEN = float("-inf")
 DEEPEST = 16
-"""Edges between the root of a tree and its last node: no node may be two slabs away from the root."""
+"""Edges between the root of a tree and its last node. A tree may reach into the next slab, and not beyond it; equal bits are
+tested up to this depth, and no drafter gains by more."""
 
 
 @dataclass
