@@ -4,6 +4,8 @@ from typing import Any
 
 from headstart.cli.tree_drawing import draw
 from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.drafters.kinds import AnyConfig
+from headstart.drafters.mtp_heads import MtpConfig
 from headstart.drafters.tuned import KEY
 
 BUDGETS = (2, 4, 8, 16, 32, 64)
@@ -32,11 +34,11 @@ def heads_record(directory: HeadsDirectory) -> dict[str, Any]:
 def heads_page(record: dict[str, Any], directory: HeadsDirectory) -> list[str]:
     """The same in lines for people."""
     config, tree = directory.config, record["tree"]
-    condition = f", reading the root's embedding ({config.condition_width} wide)" if config.condition_on_root else ""
+    heads, projection = _made_of(config)
     facts = {
         "base model": config.base_model or "not named",
-        "heads": f"{config.num_heads} of {config.num_layers} {config.block} block(s){condition}",
-        "projection": f"{config.projection}, over {config.projected_vocab:,} of {config.vocab_size:,} tokens",
+        "heads": f"{config.num_heads} of {heads}",
+        "projection": f"{projection}, over {config.projected_vocab:,} of {config.vocab_size:,} tokens",
         "hidden size": f"{config.hidden_size:,}",
         "parameters": f"{record['parameters']:,} ({record['dtype']})",
         "tree": f"{tree['nodes']} nodes, {tree['depth']} deep, {tree['width']} wide; {tree['recommended_nodes']} recommended",
@@ -47,11 +49,19 @@ def heads_page(record: dict[str, Any], directory: HeadsDirectory) -> list[str]:
         lines += [f"  {size:>3} nodes  {value:.2f}" for size, value in record["tokens_per_step"].items()]
     if (tuned := directory.tree_file.tuned) is not None:
         here = tuned.conditions
-        lines += ["", f"tuned for {here['dtype']}, {here['threads']} thread(s) of {here['processor']}; nodes by texts at once:"]
+        lines += ["", f"tuned for {here.dtype}, {here.threads} thread(s) of {here.processor}; nodes by texts at once:"]
         lines += [f"  {name}: {_shown(tuned.chosen(name))}" for name in tuned.tables]
     if noted := {name: value for name, value in record["predicted"].items() if name != KEY}:
         lines += ["", "noted in training:", *(f"  {name}: {_shown(value)}" for name, value in noted.items())]
     return [*lines, "", "the tree, each node a head's guess by rank:", *draw(directory.tree)]
+
+
+def _made_of(config: AnyConfig) -> tuple[str, str]:
+    """A head, and the projection behind it."""
+    if isinstance(config, MtpConfig):
+        return f"a transformer layer ({config.attention_heads} attention heads) on the trunk", "shared"
+    condition = f", reading the root's embedding ({config.condition_width} wide)" if config.condition_on_root else ""
+    return f"{config.num_layers} {config.block} block(s){condition}", config.projection
 
 
 def _tokens_per_step(directory: HeadsDirectory) -> dict[int, float]:

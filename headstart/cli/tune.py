@@ -13,7 +13,7 @@ from headstart.cli.report import to_json
 from headstart.errors import HeadsError, InvalidParameterError
 
 if TYPE_CHECKING:
-    from headstart.tuning.tune import TuneResult
+    from headstart.tuning.tune_result import TuneResult
 
 PLOT, PICTURE = "tuned.png", "tree.png"
 
@@ -71,7 +71,8 @@ def run(
     from headstart.drafters.heads_directory import TREE, HeadsDirectory
     from headstart.models.threads import cpu_threads
     from headstart.tuning.prompts import read_prompts
-    from headstart.tuning.tune import TuneOptions, Tuning
+    from headstart.tuning.tune import Tuning
+    from headstart.tuning.tune_options import TuneOptions
 
     tune_options = TuneOptions(
         batch=batch,

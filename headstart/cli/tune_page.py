@@ -9,7 +9,7 @@ from rich.table import Table
 
 from headstart.cli.tree_drawing import draw
 from headstart.trees.shape import TreeShape
-from headstart.tuning.tune import TuneResult
+from headstart.tuning.tune_result import TuneResult
 
 
 def tune_record(result: TuneResult) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def tune_page(result: TuneResult) -> Iterator[RenderableType]:
         f"learned from {observed['positions']:,} positions of {observed['texts']} texts ({observed['prompts']} prompts,"
         f" temperature {observed['temperature']:g})"
     )
-    yield f"times: {here['implementation']}, {here['dtype']}, {here['threads']} thread(s) of {here['processor']}, medians in ms"
+    yield f"times: {here.implementation}, {here.dtype}, {here.threads} thread(s) of {here.processor}, medians in ms"
     yield _trade_off(result)
     yield (
         "tokens/step: expected of grown trees, with standard error, and of static ones; T(n): a pass alone;\n"
@@ -55,7 +55,7 @@ def tune_page(result: TuneResult) -> Iterator[RenderableType]:
 
 
 def chosen_tree(result: TuneResult) -> TreeShape:
-    """The static tree of the size chosen for the smallest batch; of two nodes where that is plain decoding."""
+    """The static tree of the recommended size; of two nodes where that is the root alone."""
     return result.tree_file.tree.limited(nodes=max(2, result.tree_file.nodes))
 
 

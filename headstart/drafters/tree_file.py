@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
-from headstart.drafters.heads import HeadsConfig
+from headstart.drafters.kinds import AnyConfig
 from headstart.drafters.tuned import KEY, Tuned
 from headstart.errors import HeadsError, TreeError
 from headstart.trees.calibration import Calibration
@@ -43,7 +43,7 @@ class TreeFile:
         data = self.predicted.get(KEY)
         return None if data is None else Tuned.from_dict(data)
 
-    def check(self, config: HeadsConfig) -> None:
+    def check(self, config: AnyConfig) -> None:
         """Raises HeadsError if the tree asks for more than the heads have, or ``nodes`` for more than the tree has."""
         if self.tree.depth > config.num_heads:
             raise HeadsError(

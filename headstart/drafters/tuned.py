@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
-from headstart.drafters.heads import MedusaHeads
-from headstart.errors import HeadsError, TreeError
+from headstart.drafters.kinds import AnyHeads
+from headstart.errors import DataError, HeadsError, TreeError
+from headstart.models.conditions import Conditions
 from headstart.trees.step_table import StepTable
 
 KEY = "tuned"
@@ -23,7 +24,7 @@ class Tuned:
 
     heads: str
     """:func:`heads_mark` of the heads."""
-    conditions: dict[str, Any]
+    conditions: Conditions
     """Under which times were measured."""
     tables: dict[str, StepTable]
     """By the drafter's name; their times are the same."""
@@ -47,7 +48,7 @@ class Tuned:
         return {
             "format": _FORMAT,
             "heads": self.heads,
-            "conditions": self.conditions,
+            "conditions": self.conditions.to_dict(),
             "nodes": list(table.nodes_N),
             "tokens": {name: list(each.tokens_N) for name, each in self.tables.items()},
             "rows": list(table.rows_R),
@@ -75,19 +76,19 @@ class Tuned:
                 raise ValueError("no drafter")
             return cls(
                 heads=str(data["heads"]),
-                conditions=dict(data["conditions"]),
+                conditions=Conditions.from_dict(dict(data["conditions"])),
                 tables=tables,
                 passes=list(data.get("passes") or []),
                 observed=dict(data.get("observed") or {}),
                 verified=list(data.get("verified") or []),
             )
-        except TreeError as error:
+        except (DataError, TreeError) as error:
             raise HeadsError(f"{where}: {error}; {again}") from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise HeadsError(f"{where}: what was tuned is malformed ({error!r}); {again}") from error
 
 
-def heads_mark(heads: MedusaHeads) -> str:
+def heads_mark(heads: AnyHeads) -> str:
     """A short mark of the weights, the same in whatever precision they are held from bfloat16 on."""
     mark = 0
     for name, tensor in sorted(heads.state_dict().items()):

@@ -93,6 +93,11 @@ class AutomaticBudget:
         self._probes: dict[tuple[int, int], int] = {}
 
     @property
+    def table(self) -> StepTable:
+        """What was measured, as far as it is in reach."""
+        return self._table
+
+    @property
     def gain(self) -> float:
         """Accepted guesses over those that the table expects."""
         return self._accepted / self._expected

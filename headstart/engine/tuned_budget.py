@@ -1,6 +1,7 @@
 """The budgets that go with tuned heads, where what was measured holds."""
 
 import logging
+from dataclasses import replace
 
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.tuned import heads_mark
@@ -16,20 +17,25 @@ logger = logging.getLogger("headstart")
 def tuned_budgets(heads: HeadsDirectory, model: BaseModel, threads: int | None) -> dict[str, TreeBudget]:
     """A budget that follows the running rows, for each drafter that was tuned; none where the heads never were.
 
-    None either where times were measured for other heads or under other conditions, which is said in a warning. Call it before
-    the heads are moved to the model's precision.
+    None either where times were measured for other heads or under other conditions, which is said in a warning; heads that were not
+    even calibrated get a hint. Call it before the heads are moved to the model's precision.
 
     Raises:
         HeadsError: what is stored is malformed.
     """
     tuned = heads.tree_file.tuned
     if tuned is None:
+        if heads.calibration is None:
+            logger.warning(
+                "the heads were never calibrated: trees take their probabilities as they are, and the size of trees (%d nodes) is"
+                " not made for this machine. Better: run `headstart tune`",
+                heads.nodes,
+            )
         return {}
     with cpu_threads(threads):
-        here = Conditions.of(model).to_dict()
-    here.pop("model")  # where it lies; that it is the right one is checked by its weights
-    then = tuned.conditions
-    wrong = [f"{name} is {value}, was {then.get(name)}" for name, value in here.items() if then.get(name) != value]
+        here = Conditions.of(model)
+    then = replace(tuned.conditions, model=here.model)  # where it lies; that it is the right one is checked by its weights
+    wrong = here.differences(then)
     if tuned.heads != heads_mark(heads.heads):
         wrong.insert(0, "the heads are others")
     if wrong:

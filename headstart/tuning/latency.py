@@ -3,9 +3,8 @@
 import statistics
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from headstart.errors import DataError, InvalidParameterError
 from headstart.models.conditions import Conditions
@@ -68,24 +67,6 @@ class LatencyCurve:
             return _between(self.nodes, lambda n: self._median[c, r, n], nodes)
 
         return _between(self.contexts, lambda c: _between(self.rows, lambda r: of_rows(c, r), rows), context)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"conditions": self.conditions.to_dict(), "points": [asdict(point) for point in self.points]}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "LatencyCurve":
-        """Raises DataError for anything that :meth:`to_dict` would not give."""
-        try:
-            conditions, raw = Conditions.from_dict(data["conditions"]), list(data["points"])
-            names = {f.name for f in fields(Point)}
-            if any(set(point) != names or not all(isinstance(value, (int, float)) for value in point.values()) for point in raw):
-                raise DataError(f"a point of the latency curve is malformed; expected the numbers {sorted(names)}. Measure again")
-            points = [Point(**point) for point in raw]
-        except (KeyError, TypeError) as error:
-            raise DataError(
-                f"no latency curve: {type(error).__name__} {error}; expected conditions and points. Measure again"
-            ) from error
-        return cls(conditions, points)
 
 
 def measure_latency(

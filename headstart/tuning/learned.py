@@ -30,30 +30,35 @@ class Learned:
     """Tokens per step by nodes, trees grown at each step; each half of the texts by the calibration of the other half."""
     static: dict[int, float]
     """The same with static trees."""
+    static_steps: dict[int, int]
+    """Steps that ``static`` stands on."""
     error: dict[int, float]
     """Standard error of ``grown``."""
 
 
-def learn(seen: Observations, sizes: Sequence[int]) -> Learned:
+def learn(seen: Observations, sizes: Sequence[int], *, groups: Sequence[int] | None = None) -> Learned:
     """Tree, calibration, and tokens per step for each size: each half of the texts by what the other half taught.
 
-    A single text has no other half and is judged by what it taught itself; its error is unknown (NaN).
+    ``groups`` numbers what each text belongs to, a conversation for instance, which stays in one half. A single text (or group) has
+    no other half and is judged by what it taught itself; the error of a single text is unknown (NaN).
     """
-    most = max(sizes)
-    texts = range(len(seen.lengths))
+    most, ranks = max(sizes), seen.log_q_EKR.shape[-1]
+    groups = range(len(seen.lengths)) if groups is None else groups
     pairs = [(seen, seen)]
-    if len(texts) > 1:
-        first, second = seen.part(texts[::2]), seen.part(texts[1::2])
+    if len(set(groups)) > 1:
+        half = set(sorted(set(groups))[::2])
+        first = seen.part([text for text, group in enumerate(groups) if group in half])
+        second = seen.part([text for text, group in enumerate(groups) if group not in half])
         pairs = [(first, second), (second, first)]
     grown: dict[int, list[tuple[int, int]]] = {size: [] for size in sizes}
     static: dict[int, list[tuple[int, int]]] = {size: [] for size in sizes}
     for known, new in pairs:
         needed_grown = nodes_needed_grown(new, fit_calibration(known.log_q_EKR, known.rank_EK), most)
-        needed_static = nodes_needed_static(new, grow(joint_counts(known), most))
+        needed_static = nodes_needed_static(new.rank_EK, ranks, grow(joint_counts(known.rank_EK, ranks), most))
         for size in sizes:
             grown[size] += replay(needed_grown, new.lengths, size)
             static[size] += replay(needed_static, new.lengths, size)
-    counts = joint_counts(seen)
+    counts = joint_counts(seen.rank_EK, ranks)
     return Learned(
         tree=grow(counts, most),
         counts=counts,
@@ -61,5 +66,6 @@ def learn(seen: Observations, sizes: Sequence[int]) -> Learned:
         calibration=fit_calibration(seen.log_q_EKR, seen.rank_EK),
         grown={size: tokens_per_step(found) for size, found in grown.items()},
         static={size: tokens_per_step(found) for size, found in static.items()},
+        static_steps={size: sum(steps for _, steps in found) for size, found in static.items()},
         error={size: standard_error(found) for size, found in grown.items()},
     )

@@ -1,14 +1,18 @@
 """Prompts to tune on: the user's own file, or a bundled set of everyday questions."""
 
 import json
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from headstart.errors import ChatTemplateError, DataError
 from headstart.text.tokenizer import Tokenizer
+
+logger = logging.getLogger("headstart")
 
 _BUNDLED = "prompts.jsonl"
 _EXPECTED = 'expected {"turns": [...]}, {"messages": [...]}, {"prompt": ...} or {"text": ...}, one JSON object a line'
@@ -23,12 +27,13 @@ class Prompt:
     text: str = ""
 
     def ids(self, tokenizer: Tokenizer) -> Sequence[int]:
-        """A conversation in the model's chat format; where it has none, the text of its last message."""
+        """A conversation in the model's chat format; where there is none or it refuses, its last message as text, and a warning."""
         if not self.messages:
             return tokenizer.encode(self.text)
         try:
             return tokenizer.chat_ids(list(self.messages))
-        except ChatTemplateError:  # a base model: it goes on with the question
+        except ChatTemplateError as error:
+            _say_plain(str(error))
             return tokenizer.encode(self.messages[-1]["content"])
 
 
@@ -40,25 +45,39 @@ def read_prompts(path: Path | None) -> list[Prompt]:
     Raises:
         DataError: the file cannot be read, a line is malformed, or there is no prompt.
     """
+    return [prompt_of(row, origin) for origin, row in read_rows(path)]
+
+
+def read_rows(path: Path | None) -> list[tuple[str, dict[str, Any]]]:
+    """The JSON objects of a JSONL file, or of the bundled one, each with the place that it stands at.
+
+    Raises:
+        DataError: the file cannot be read, a line is no JSON object, or there is none.
+    """
     where = str(path) if path is not None else f"the bundled {_BUNDLED}"
     try:
         source = path if path is not None else files("headstart") / "assets" / _BUNDLED
         lines = source.read_text(encoding="utf-8").split("\n")  # not splitlines: U+2028 is text
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"the prompts in {where} cannot be read: {error}; expected a JSONL file in UTF-8") from error
-    prompts = [_prompt(line, f"{where}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
-    if not prompts:
+    places = [(f"{where}:{number}", line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not places:
         raise DataError(f"there are no prompts in {where}; {_EXPECTED}")
-    return prompts
+    return [(origin, _row(line, origin)) for origin, line in places]
 
 
-def _prompt(line: str, origin: str) -> Prompt:
+def _row(line: str, origin: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as error:
         raise DataError(f"{origin}: not JSON ({error}); {_EXPECTED}") from error
     if not isinstance(row, dict):
         raise DataError(f"{origin}: a JSON {type(row).__name__}; {_EXPECTED}")
+    return row
+
+
+def prompt_of(row: Mapping[str, Any], origin: str) -> Prompt:
+    """The prompt that a row of a file holds; raises DataError where there is none. ``origin`` is for the message."""
     if "turns" in row:
         turns = row["turns"]
         first = turns[0] if isinstance(turns, list) and turns else None
@@ -85,3 +104,9 @@ def _string(value: Any, name: str, origin: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise DataError(f"{origin}: {name} is {value!r:.60}; expected a string that is not empty")
     return value
+
+
+@lru_cache
+def _say_plain(reason: str) -> None:
+    """Once for each reason, and not for each prompt."""
+    logger.warning("prompts go to the model as plain text, of which it writes on instead of answering: %s", reason)

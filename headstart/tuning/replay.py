@@ -22,19 +22,19 @@ NEVER = 1 << 30
 _BATCH = 1024
 
 
-def joint_counts(seen: Observations) -> Counter[Path]:
-    """How many positions have their continuation on each rank path."""
+def joint_counts(rank_EK: torch.Tensor, ranks: int) -> Counter[Path]:
+    """How many positions have their continuation on each rank path of the first ``ranks`` guesses."""
     counts: Counter[Path] = Counter()
-    for path in _right_paths(seen):
+    for path in _right_paths(rank_EK, ranks):
         counts.update(path[:depth] for depth in range(1, len(path) + 1))
     return counts
 
 
-def nodes_needed_static(seen: Observations, shape: TreeShape) -> torch.Tensor:
+def nodes_needed_static(rank_EK: torch.Tensor, ranks: int, shape: TreeShape) -> torch.Tensor:
     """E x K: the nodes, root included, of the smallest prefix of ``shape`` that accepts k + 1 guesses; ``NEVER`` if none does."""
     place = {path: i + 2 for i, path in enumerate(shape.paths)}
-    needed_EK = torch.full(seen.rank_EK.shape, NEVER, dtype=torch.int64)
-    for e, path in enumerate(_right_paths(seen)):
+    needed_EK = torch.full(rank_EK.shape, NEVER, dtype=torch.int64)
+    for e, path in enumerate(_right_paths(rank_EK, ranks)):
         for k in range(len(path)):
             if path[: k + 1] not in place:
                 break
@@ -68,13 +68,18 @@ def replay(needed_EK: torch.Tensor, lengths: Sequence[int], nodes: int) -> list[
     accepted = (needed_EK <= nodes).sum(-1).tolist()
     result, first = [], 0
     for length in lengths:
-        at = steps = 0
-        while at < length:
-            at += accepted[first + at] + 1
-            steps += 1
-        result.append((length, steps))
+        result.append((length, steps_of(accepted[first : first + length])))
         first += length
     return result
+
+
+def steps_of(accepted: Sequence[int]) -> int:
+    """Steps through one answer, if so many guesses are accepted at each of its positions."""
+    at = steps = 0
+    while at < len(accepted):
+        at += accepted[at] + 1
+        steps += 1
+    return steps
 
 
 def tokens_per_step(replayed: Sequence[tuple[int, int]]) -> float:
@@ -95,10 +100,10 @@ def standard_error(replayed: Sequence[tuple[int, int]]) -> float:
     return float((variance / count) ** 0.5 / mean)
 
 
-def _right_paths(seen: Observations) -> list[Path]:
+def _right_paths(rank_EK: torch.Tensor, ranks: int) -> list[Path]:
     """For each position the ranks of the true continuation, as far as every head guessed it."""
-    ranks, paths = seen.log_q_EKR.shape[-1], []
-    for row in seen.rank_EK.tolist():
+    paths = []
+    for row in rank_EK.tolist():
         end = next((k for k, rank in enumerate(row) if not 0 <= rank < ranks), len(row))
         paths.append(tuple(row[:end]))
     return paths

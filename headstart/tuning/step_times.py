@@ -18,7 +18,8 @@ from headstart.request import Request
 from headstart.sampling.params import SamplingParams
 from headstart.tuning.latency import Point
 
-_LONGEST = 512  # tokens of one text
+LONGEST = 512
+"""Tokens of one text at most."""
 _SHORTEST = 16
 _LEAST_ROUNDS = 3
 _WASTED = 1000  # steps without a time before giving up
@@ -56,18 +57,20 @@ def measure_steps(
     sizes: Sequence[int],
     rows: int,
     params: SamplingParams | None = None,
+    tokens: int = LONGEST,
     rounds: int = 15,
     seconds: float = 20.0,
 ) -> list[Point]:
     """Times of steps of ``rows`` rows with trees of each size, with the CPU threads that torch is set to now.
 
-    ``params`` (None is greedy) have a part in it: above temperature 0 drafting and acceptance need noise. A size has a warm-up
-    step that does not count. It ends after ``rounds`` rounds, or after ``seconds`` if three are done.
+    ``params`` (None is greedy) have a part in it: above temperature 0 drafting and acceptance need noise. Texts have ``tokens``
+    tokens, or as many as there is room for: a longer context takes longer. A size has a warm-up step that does not count. It ends
+    after ``rounds`` rounds, or after ``seconds`` if three are done.
 
     Raises:
         InvalidParameterError: the cache has no room for so many rows, or texts are too short to have a full batch.
     """
-    room = room_for_steps(model, prompts, rows=rows, nodes=max(sizes))
+    room = min(tokens, room_for_steps(model, prompts, rows=rows, nodes=max(sizes)))
     rotation = Rotation(sizes, rows)
     name = drafter.facts.name
     engine = Engine(model, {"none": PlainDrafter(), name: drafter}, budgets={name: rotation})
@@ -103,7 +106,7 @@ def room_for_steps(model: BaseModel, prompts: Sequence[Sequence[int]], *, rows: 
         InvalidParameterError: so few that steps cannot be measured.
     """
     longest = max(len(ids) for ids in prompts)
-    room = min(_LONGEST, model.facts.context_length - longest)
+    room = min(LONGEST, model.facts.context_length - longest)
     while room >= _SHORTEST and not model.cache.fits(rows, longest + room + nodes):
         room //= 2
     if room < _SHORTEST:

@@ -6,7 +6,7 @@ Half of the prompts is learned from, the other half is decoded to compare what w
 import random
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from headstart.drafters.arrangement import Arrangement, GrownTree, StaticTree
@@ -15,9 +15,8 @@ from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.tree_file import TreeFile
 from headstart.drafters.tuned import KEY, Tuned, heads_mark
-from headstart.errors import DataError, InvalidParameterError
+from headstart.errors import DataError, HeadsError
 from headstart.models.compiled import CompiledModel
-from headstart.models.conditions import Conditions
 from headstart.models.protocol import BaseModel
 from headstart.sampling.params import SamplingParams
 from headstart.trees.step_table import StepTable
@@ -26,66 +25,16 @@ from headstart.tuning.latency import CONTEXT, LatencyCurve, Point, measure_laten
 from headstart.tuning.learned import Learned, learn
 from headstart.tuning.observe import Observations, observe
 from headstart.tuning.step_times import measure_steps, room_for_steps
-from headstart.tuning.verification import Verified, verify
+from headstart.tuning.tune_options import SIZES, TuneOptions
+from headstart.tuning.tune_result import GROWN, STATIC, TuneResult
+from headstart.tuning.verification import verify
 from headstart.tuning.warm_pass import likely_shape
 
-SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256)
-"""Nodes that are looked at, root included."""
-GROWN, STATIC = "medusa", "medusa-static"
 _LONG_CONTEXT = 500
 _COUNTS_KEPT = 512
+_LEAST_TEXT = 32  # tokens: shorter ones hardly ever make a full batch
 _SURE = 0.05  # a half-width of the confidence interval above this share is said
 _CALM = 0.2  # so is a distance of quartiles above this share
-
-
-@dataclass(frozen=True, kw_only=True)
-class TuneOptions:
-    """What to look at and for how long."""
-
-    batch: tuple[int, ...] = (1, 2, 4, 8)
-    """Numbers of texts decoded at once to choose for."""
-    max_nodes: int = 64
-    """The largest tree to look at, the root included."""
-    tokens: int = 128
-    """Tokens to write after each prompt."""
-    temperature: float = 0.0
-    """Temperature of the texts."""
-    seed: int = 0
-    """Decides which prompts are learned from and, above temperature 0, what is drawn."""
-    quick: bool = False
-    """Fewer prompts, sizes and repeats: a minute instead of several, and less sure."""
-
-    def __post_init__(self) -> None:
-        if self.max_nodes < 2:
-            raise InvalidParameterError(f"max_nodes is {self.max_nodes}; expected at least 2, the root and a guess")
-        if self.max_nodes > SIZES[-1]:
-            raise InvalidParameterError(f"max_nodes is {self.max_nodes}; expected at most {SIZES[-1]}")
-        if not self.batch or min(self.batch) < 1:
-            raise InvalidParameterError(f"batch is {list(self.batch)}; expected numbers of texts from 1, for instance 1,2,4,8")
-        if self.tokens < 2:
-            raise InvalidParameterError(f"tokens is {self.tokens}; expected at least 2, or there is no step")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TuneResult:
-    """The tree file to write, and what led to it."""
-
-    tree_file: TreeFile
-    tuned: Tuned
-    learned: Learned
-    curve: LatencyCurve
-    verified: tuple[Verified, ...] = ()
-    notes: tuple[str, ...] = ()
-    """What the user should know: estimates that are not sure, batch sizes where nothing pays."""
-
-    @property
-    def table(self) -> StepTable:
-        return self.tuned.table(GROWN)
-
-    def with_verified(self, verified: Sequence[Verified]) -> "TuneResult":
-        tuned = replace(self.tuned, verified=[each.to_dict() for each in verified])
-        tree_file = replace(self.tree_file, predicted={**self.tree_file.predicted, KEY: tuned.to_dict()})
-        return replace(self, tree_file=tree_file, tuned=tuned, verified=tuple(verified))
 
 
 class Tuning:
@@ -97,6 +46,10 @@ class Tuning:
         stop_ids: ids that end a text.
         source: what the prompts are called in the file.
         say: told what is being done.
+
+    Raises:
+        HeadsError: heads of another model, or of another kind than medusa's.
+        DataError: fewer than two prompts that leave room for an answer.
     """
 
     def __init__(
@@ -111,6 +64,11 @@ class Tuning:
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         heads.check_base(model)
+        if heads.config.kind != "medusa":
+            raise HeadsError(
+                f"{heads.config.kind} heads are not tuned yet: their guesses depend on those before them, and only heads that guess"
+                " all at once, medusa's, are observed. Set the size of trees with nodes="
+            )
         self._model, self._heads, self._options = model, heads, options
         self._stop_ids, self._source, self._say = stop_ids, source, say
         self._mark = heads_mark(heads.heads)  # before they are moved to another precision
@@ -147,14 +105,22 @@ class Tuning:
         for rows in sorted(set(options.batch)):
             self._say(f"measuring steps, {rows} at once")
             steps += measure_steps(
-                model, drafter, self._learn_from, sizes=sizes, rows=rows, params=self._params, rounds=rounds, seconds=seconds
+                model,
+                drafter,
+                self._learn_from,
+                sizes=sizes,
+                rows=rows,
+                params=self._params,
+                tokens=max(options.tokens, _LEAST_TEXT),
+                rounds=rounds,
+                seconds=seconds,
             )
         table = step_table(learned.grown, steps)
         tuned = Tuned(
             heads=self._mark,
-            conditions=Conditions.of(model).to_dict(),
+            conditions=curve.conditions,
             tables={GROWN: table, STATIC: step_table(learned.static, steps)},
-            passes=curve.to_dict()["points"],
+            passes=[asdict(point) for point in curve.points],
             observed=self._observed(seen, learned),
         )
         return TuneResult(
@@ -253,7 +219,9 @@ class Tuning:
 
     def _tree_file(self, learned: Learned, tuned: Tuned) -> TreeFile:
         table = tuned.table(GROWN)
-        nodes = table.nodes_N[table.best(table.rows_R[0])]
+        size = table.best(table.rows_R[0])
+        # where plain decoding is fastest here, other machines are none the wiser: they keep what the heads recommended
+        nodes = table.nodes_N[size] if size else self._heads.nodes
         return TreeFile(
             tree=learned.tree,
             nodes=min(nodes, len(learned.tree)),

@@ -44,7 +44,8 @@ def test_in_place(beside: str, prompts: str, capsys: pytest.CaptureFixture[str])
     found = record(capsys)
     assert found["directory"] == str(place)
     assert (found["nodes"], found["rows"]) == ([1, 2, 4], [1, 2])
-    assert found["recommended_nodes"] == found["chosen"]["medusa"][0][1]
+    chosen = found["chosen"]["medusa"][0][1]
+    assert found["recommended_nodes"] == (chosen if chosen > 1 else 3)  # what the heads say where plain decoding is fastest here
     assert list(found["speedup"]) == ["1", "2"]
     assert found["observed"]["prompts"] == "prompts.jsonl"
     assert found["tokens"]["medusa"][0] == 1.0

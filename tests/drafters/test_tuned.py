@@ -12,13 +12,25 @@ from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.tree_file import TreeFile
 from headstart.drafters.tuned import KEY, Tuned, heads_mark
 from headstart.errors import HeadsError
+from headstart.models.conditions import Conditions
 from headstart.trees.shape import TreeShape
 from headstart.trees.step_table import StepTable
 
 SECONDS = ((10.0, 10.0, 12.0), (20.0, 28.0, 40.0))
+CONDITIONS = Conditions(
+    model="m",
+    implementation="native",
+    dtype="float32",
+    weights="",
+    bitwise=True,
+    device="cpu",
+    processor="p",
+    threads=2,
+    torch="2.13",
+)
 TUNED = Tuned(
     heads="0123abcd",
-    conditions={"dtype": "float32", "threads": 2},
+    conditions=CONDITIONS,
     tables={
         "medusa": StepTable((1, 4, 8), (1.0, 1.5, 1.9), (1, 4), SECONDS),
         "medusa-static": StepTable((1, 4, 8), (1.0, 1.4, 1.6), (1, 4), SECONDS),
@@ -70,6 +82,8 @@ def test_a_file_that_was_never_tuned() -> None:
         ({"seconds": [[1.0, 1.0, -1.0], [1.0, 1.0, 1.0]]}, "above 0"),
         ({"rows": None}, "malformed"),
         ({"conditions": 3}, "malformed"),
+        ({"conditions": {"threads": 2}}, "measuring conditions have the keys"),
+        ({"conditions": {**CONDITIONS.to_dict(), "threads": "2"}}, "threads is '2', which is of the wrong type"),
     ],
 )
 def test_what_was_damaged(damage: dict[str, Any], message: str) -> None:

@@ -13,6 +13,7 @@ from headstart.engine.tuned_budget import tuned_budgets
 from headstart.llm import LLM
 from headstart.models.conditions import Conditions
 from headstart.models.protocol import BaseModel
+from headstart.trees.calibration import Calibration
 from headstart.trees.step_table import StepTable
 from tests.tiny_models import alphabet_heads, alphabet_model, letter_ids, native
 
@@ -22,7 +23,7 @@ TABLE = StepTable((1, 2, 4), (1.0, 1.9, 3.0), (1, 4), ((10.0, 10.0, 40.0), (20.0
 
 def tuned_heads(model: BaseModel, **changes: object) -> HeadsDirectory:
     heads = alphabet_heads(model)
-    tuned = Tuned(heads=heads_mark(heads.heads), conditions=Conditions.of(model).to_dict(), tables={"medusa": TABLE})
+    tuned = Tuned(heads=heads_mark(heads.heads), conditions=Conditions.of(model), tables={"medusa": TABLE})
     tuned = replace(tuned, **changes)  # type: ignore[arg-type]
     return HeadsDirectory(heads.heads, heads.tree, nodes=3, predicted={KEY: tuned.to_dict()})
 
@@ -36,9 +37,26 @@ def test_here() -> None:
     assert tuned_budgets(alphabet_heads(model), model, None) == {}
 
 
+def test_heads_without_calibration_get_a_hint(caplog: pytest.LogCaptureFixture) -> None:
+    """They draft all the same, by their own word; calibrated ones need no hint."""
+    model = native(alphabet_model())
+    heads = alphabet_heads(model)
+    with caplog.at_level(logging.WARNING, logger="headstart"):
+        assert tuned_budgets(replace_calibration(heads, Calibration.none(3)), model, None) == {}
+        assert caplog.records == []
+        assert tuned_budgets(replace_calibration(heads, None), model, None) == {}
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert "never calibrated" in message
+    assert message.endswith("Better: run `headstart tune`")
+
+
+def replace_calibration(heads: HeadsDirectory, calibration: Calibration | None) -> HeadsDirectory:
+    return HeadsDirectory(heads.heads, heads.tree, nodes=heads.nodes, calibration=calibration)
+
+
 def test_elsewhere(caplog: pytest.LogCaptureFixture) -> None:
     model = native(alphabet_model())
-    conditions = {**Conditions.of(model).to_dict(), "processor": "another", "threads": 64, "model": "/another/place"}
+    conditions = replace(Conditions.of(model), processor="another", threads=64, model="/another/place")
     with caplog.at_level(logging.WARNING, logger="headstart"):
         assert tuned_budgets(tuned_heads(model, conditions=conditions), model, 1) == {}
     (message,) = [record.getMessage() for record in caplog.records]

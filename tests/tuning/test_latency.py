@@ -1,7 +1,5 @@
 """The latency curve: interpolation, storage, and what is measured."""
 
-import json
-
 import pytest
 
 from headstart.errors import DataError, InvalidParameterError
@@ -74,13 +72,6 @@ def test_one_point_is_a_level() -> None:
     assert LatencyCurve(CONDITIONS, [point(4, 7.0)]).at(64, 3, 9000) == 7.0
 
 
-def test_round_trip() -> None:
-    again = LatencyCurve.from_dict(json.loads(json.dumps(PLANE.to_dict())))
-    assert again.points == PLANE.points
-    assert again.conditions == CONDITIONS
-    assert again.at(4.5, 2.5, 300) == PLANE.at(4.5, 2.5, 300)
-
-
 @pytest.mark.parametrize(
     "points",
     [
@@ -94,17 +85,6 @@ def test_round_trip() -> None:
 def test_points_that_are_no_curve(points: list[Point]) -> None:
     with pytest.raises(DataError, match="Measure again"):
         LatencyCurve(CONDITIONS, points)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [{"points": None}, {"points": [{"nodes": 1}]}, {"points": [{**vars(point(1, 1.0)), "median": "1"}]}, {"conditions": {}}],
-)
-def test_stored_data_that_are_no_curve(damage: dict[str, object]) -> None:
-    with pytest.raises(DataError):
-        LatencyCurve.from_dict({**LINE.to_dict(), **damage})
-    with pytest.raises(DataError):
-        LatencyCurve.from_dict({})
 
 
 def test_measuring_takes_turns() -> None:

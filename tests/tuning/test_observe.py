@@ -59,12 +59,12 @@ def test_too_few_positions() -> None:
 
 def test_counts_are_joint() -> None:
     # a miss of the first head hides what the second one guessed
-    assert dict(joint_counts(SEEN)) == {(0,): 3, (0, 1): 1, (0, 0): 1, (2,): 1, (2, 0): 1}
+    assert dict(joint_counts(SEEN.rank_EK, 3)) == {(0,): 3, (0, 1): 1, (0, 0): 1, (2,): 1, (2, 0): 1}
 
 
 def test_nodes_needed_of_a_static_tree() -> None:
     shape = TreeShape([[0], [0, 0], [2], [0, 1]])
-    assert nodes_needed_static(SEEN, shape).tolist() == [[2, 5], [NEVER, NEVER], [2, 3], [4, NEVER], [2, NEVER]]
+    assert nodes_needed_static(SEEN.rank_EK, 3, shape).tolist() == [[2, 5], [NEVER, NEVER], [2, 3], [4, NEVER], [2, NEVER]]
 
 
 def test_nodes_needed_of_grown_trees() -> None:
@@ -82,7 +82,7 @@ def test_nodes_needed_of_grown_trees() -> None:
 
 
 def test_replay_walks_from_root_to_root() -> None:
-    needed = nodes_needed_static(SEEN, TreeShape([[0], [0, 0], [2], [0, 1]]))
+    needed = nodes_needed_static(SEEN.rank_EK, 3, TreeShape([[0], [0, 0], [2], [0, 1]]))
     # five nodes: position 0 accepts two and leads to 3, which accepts one and leads to the end
     assert replay(needed, (5,), 5) == [(5, 2)]
     # two nodes: 0 -> 2 -> 4 -> end
@@ -115,7 +115,7 @@ def test_replay_is_what_decoding_does(arrangement: str, temperature: float) -> N
         needed = nodes_needed_grown(seen, calibration, 12)
     else:
         drafter = MedusaDrafter(guesses, StaticTree(tree))
-        needed = nodes_needed_static(seen, tree)
+        needed = nodes_needed_static(seen.rank_EK, len(seen.log_q_EKR[0, 0]), tree)
     engine = Engine(model, {"none": PlainDrafter(), "medusa": drafter})
     for nodes in (1, 2, 4, 7, 12):
         requests = [

@@ -1,5 +1,6 @@
 """Prompts to tune on."""
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,16 @@ def test_ids() -> None:
     assert list(Prompt(text="ab").ids(tokenizer)) == list(tokenizer.encode("ab"))
     # the chat template of these letters puts <s> before the text
     assert list(Prompt(messages=(user("ab"),)).ids(tokenizer)) == [1, *letter_ids("ab")]
+
+
+def test_a_conversation_without_a_chat_format_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    """Once, however many prompts there are."""
+    tokenizer = letters_tokenizer(chat_template=None)
+    with caplog.at_level(logging.WARNING, logger="headstart"):
+        assert [list(Prompt(messages=(user("ab"),)).ids(tokenizer)) for _ in range(3)] == [list(tokenizer.encode("ab"))] * 3
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert "prompts go to the model as plain text" in message
+    assert "chat template" in message
 
 
 def test_the_bundled_prompts() -> None:
