@@ -27,6 +27,8 @@ class Stats:
     """The rule by which guesses were accepted."""
     lossy: bool = False
     """Whether that rule can write another text than the base model's own."""
+    weights: str | None = None
+    """The format that the model's weights were rounded to ("int8", "int4"), which changes the text; None is the model's own."""
     prompt_tokens: int = 0
     emitted_tokens: int = 0
     steps: int = 0

@@ -22,6 +22,7 @@ from transformers import (
 
 from headstart.drafters.heads import HeadsConfig, MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.drafters.mtp_heads import MtpConfig, MtpHeads
 from headstart.models.native import NativeModel
 from headstart.models.protocol import BaseModel
 from headstart.models.transformers_adapter import TransformersModel
@@ -70,6 +71,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "mixtral": {"num_local_experts": 4, "sliding_window": None},
     "olmo2": {},
     "olmo3": _ALTERNATING,
+    "olmoe": {"num_experts": 4, "num_experts_per_tok": 2},
     "opt": {"ffn_dim": 48, "word_embed_proj_dim": 32},
     "phi": {},
     "phi3": {"sliding_window": None},
@@ -134,6 +136,25 @@ def noise_heads(model: BaseModel, **options: Any) -> MedusaHeads:
     return heads
 
 
+def noise_mtp_heads(model: BaseModel, num_heads: int = 3) -> MtpHeads:
+    """MTP heads of random numbers, for models of the tiny Llama's sizes."""
+    torch.manual_seed(2)
+    facts = model.facts
+    config = MtpConfig(
+        hidden_size=facts.hidden_size,
+        vocab_size=facts.vocab_size,
+        num_heads=num_heads,
+        attention_heads=4,
+        kv_heads=2,
+        head_size=8,
+        intermediate_size=48,
+    )
+    heads = MtpHeads(config).to(facts.dtype).requires_grad_(False)
+    for parameter in heads.parameters():
+        parameter.copy_(torch.randn_like(parameter) * 0.3)
+    return heads
+
+
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ .,!?:;-\n"
 FIRST_LETTER = 3  # after <pad>, <s> and </s>
 
@@ -178,14 +199,14 @@ def alphabet_heads(model: BaseModel, num_heads: int = 3, tree: TreeShape | None 
     return HeadsDirectory(heads, tree or TreeShape.chain(num_heads))
 
 
-def letters_tokenizer() -> Tokenizer:
+def letters_tokenizer(chat_template: str | None = "<s>{% for m in messages %}{{ m.content }}{% endfor %}") -> Tokenizer:
     """A token a letter, for the alphabet model."""
     vocabulary = {token: i for i, token in enumerate(["<pad>", "<s>", "</s>", *LETTERS])}
     backend = Backend(models.WordLevel(vocabulary, unk_token="<pad>"))
     backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     backend.decoder = decoders.Fuse()
     fast = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
-    fast.chat_template = "<s>{% for m in messages %}{{ m.content }}{% endfor %}"
+    fast.chat_template = chat_template
     return Tokenizer(fast)
 
 

@@ -45,8 +45,10 @@ def stats_line(completion: Completion, *, show_seed: bool = False) -> str:
     line = f"{stats.emitted_tokens} tokens in {stats.steps} steps"
     if stats.steps:
         line += f", {stats.tokens_per_step:.2f} tokens per step, {stats.tokens_per_second:.1f} tokens/s"
-    if stats.lossy:
-        line += f", {stats.acceptance} acceptance (lossy)"
+    if stats.acceptance != "exact":
+        line += f", {stats.acceptance} acceptance ({'lossy' if stats.lossy else 'exact in distribution'})"
+    if stats.weights is not None:
+        line += f", weights in {stats.weights}"
     seed = f", seed {completion.seed}" if show_seed else ""
     return f"{line} (ended by {completion.finish_reason}{seed})"
 

@@ -50,7 +50,7 @@ def speed_record(llm: LLM, size: PassBytes) -> dict[str, Any]:
         "context": context,
         "bytes_per_pass": bytes_of_pass,
         "floor_seconds": floor,
-        "curve": curve.to_dict()["points"],
+        "curve": [asdict(point) for point in curve.points],
         "over_t1": {n: curve.at(n) / curve.at(1) for n in curve.nodes},
         "over_floor": {n: curve.at(n) / floor for n in curve.nodes},
         "steps": [_step_record(profile) for profile in steps],

@@ -24,6 +24,7 @@ from headstart.models.native_rotary import Turn
 from headstart.models.protocol import ModelFacts, Projection
 from headstart.models.slot_cache import LayerSpec
 from headstart.models.static_pass import StaticPass
+from headstart.models.tap import Tap
 from headstart.trees.candidate import PAD, CandidateTree
 from headstart.trees.growth import LARGEST
 
@@ -34,8 +35,9 @@ TREE_SLOTS = LARGEST
 _FEWEST_SLOTS = 256
 _VARIANTS = 64  # graphs of one pass that torch may keep: rows times nodes
 
-Graph = Callable[..., tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
-"""Hidden states B x N x D, and keys and values that the nodes add, L x B x N x J x D."""
+Passed = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+"""Hidden states and those before the last layer, B x N x D; keys and values that the nodes add, L x B x N x J x D."""
+Graph = Callable[..., Passed]
 
 
 class StaticCache(NativeCache):
@@ -67,6 +69,7 @@ class CompiledModel:
         slots = facts.context_length + TREE_SLOTS
         self.cache = StaticCache([kept] * len(spec.kinds_L), max_rows=max_rows, max_tokens=cache_tokens, slots=slots)
         self._backend = backend
+        self._slots_S = torch.arange(self._stretches()[-1], device=facts.device)
         self._graph: Graph | None = None
         self._warm: set[tuple[int, int]] = set()
 
@@ -75,8 +78,17 @@ class CompiledModel:
         return self._native.facts
 
     @property
+    def tap(self) -> Tap:
+        return self._native.tap
+
+    @property
+    def compiles(self) -> bool:
+        """Whether verify passes are compiled, or will be once :meth:`warm` is called; False after a failure to."""
+        return self._backend is not None
+
+    @property
     def compiled(self) -> bool:
-        """Whether verify passes are compiled; False after a failure to."""
+        """Whether they are now."""
         return self._graph is not None
 
     @torch.inference_mode()
@@ -105,9 +117,9 @@ class CompiledModel:
             ancestors_BNN=(positions[:, None] >= positions).expand(rows, -1, -1),
         )
         lengths = self.cache.lengths[first_row : first_row + rows]
-        stretch = self._stretch(max(lengths))
-        keys, values = (stored[:, first_row : first_row + rows, :, :stretch] for stored in self.cache.stacked())
-        hidden, *added = self._pass(*self._inputs(tree, lengths), keys, values)
+        slots_S = self._slots_S[: self._stretch(max(lengths))]
+        hidden, before_last, *added = self._pass(*self._inputs(tree, lengths), *self.cache.stacked(), slots_S, first_row)
+        self.tap.keep(before_last)
         self._store(added, first_row, lengths, rows, chunk)
         for row, count in enumerate(counts_B, first_row):
             self.cache.lengths[row] += count
@@ -120,7 +132,9 @@ class CompiledModel:
         fitting = [n for b, n in self._warm if b == to_rows and n >= nodes]  # a smaller graph is not worth its compilation
         padded = _filled(tree, to_rows, min(fitting, default=_power(nodes)))
         lengths = self.cache.lengths[:rows] + [0] * (padded.rows - rows)
-        hidden, *added = self._run(padded, lengths, self._stretch(max(lengths)))
+        hidden, before_last, *added = self._run(padded, lengths, self._stretch(max(lengths)))
+        if self.tap.wanted:
+            self.tap.keep(before_last[:rows, :nodes].clone())
         self._store(added, 0, lengths, rows, nodes)
         return hidden[:rows, :nodes].clone()  # the graph writes its own memory again at the next step
 
@@ -133,20 +147,19 @@ class CompiledModel:
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
         return self._native.embed(ids)
 
-    def _run(self, tree: CandidateTree, lengths: Sequence[int], stretch: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _run(self, tree: CandidateTree, lengths: Sequence[int], stretch: int) -> Passed:
         """A padded pass, compiled where that works."""
-        inputs = self._inputs(tree, lengths)
-        keys_LRJSD, values_LRJSD = self.cache.stacked()
+        slots_S = self._slots_S[:stretch]
+        inputs = (*self._inputs(tree, lengths), *self.cache.stacked(), slots_S)
         if self._graph is not None:
-            slots_S = self._slots_S[:stretch]
             torch._dynamo.mark_dynamic(slots_S, 0)
             try:
-                if inputs[0].is_cuda:
+                if tree.tokens_BN.is_cuda:
                     torch.compiler.cudagraph_mark_step_begin()
                 if (tree.rows, tree.nodes) in self._warm:
-                    return self._graph(*inputs, keys_LRJSD, values_LRJSD, slots_S)
+                    return self._graph(*inputs)
                 with torch._dynamo.config.patch(recompile_limit=_VARIANTS):
-                    out = self._graph(*inputs, keys_LRJSD, values_LRJSD, slots_S)
+                    out = self._graph(*inputs)
                 self._warm.add((tree.rows, tree.nodes))
                 return out
             except Exception as error:  # whatever the compiler fails with; the pass itself can still run
@@ -154,20 +167,18 @@ class CompiledModel:
                     raise
                 self._backend = self._graph = None
                 logger.warning("compiling the decoder failed, so it runs uncompiled and slower: %s", _in_short(error))
-        keys, values = (stored[:, : tree.rows, :, :stretch] for stored in (keys_LRJSD, values_LRJSD))
-        return self._pass(*inputs, keys, values)
+        return self._pass(*inputs)
 
     def _compiled(self, backend: str) -> Graph:
         device = self.facts.device
-        self._slots_S = torch.arange(self._stretches()[-1], device=device)
         for tensor in (*self.cache.stacked(), *_tensors(self._native)):
             # weights and cache stay where they are: without this a CUDA graph would copy them at every step
             torch._dynamo.mark_static_address(tensor)
         mode = "reduce-overhead" if backend == "inductor" and device.type == "cuda" else None
-        graph: Graph = torch.compile(self._whole, backend=backend, mode=mode, dynamic=False, fullgraph=True)
+        graph: Graph = torch.compile(self._pass, backend=backend, mode=mode, dynamic=False, fullgraph=True)
         return graph
 
-    def _whole(
+    def _pass(
         self,
         ids_BN: torch.Tensor,
         depth_BN: torch.Tensor,
@@ -177,25 +188,14 @@ class CompiledModel:
         keys_LRJSD: torch.Tensor,
         values_LRJSD: torch.Tensor,
         slots_S: torch.Tensor,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The pass with its part of the cache cut out inside the graph. Of ``slots_S`` the length alone matters."""
+        first_row: int = 0,
+    ) -> Passed:
+        """Cuts its part of the cache out inside the graph. Of ``slots_S`` the length alone matters."""
         rows, stretch = ids_BN.shape[0], slots_S.shape[0]
-        keys, values = (stored[:, :rows, :, :stretch] for stored in (keys_LRJSD, values_LRJSD))
-        return self._pass(ids_BN, depth_BN, ancestors_BNN, lengths_B, turns, keys, values)
-
-    def _pass(
-        self,
-        ids_BN: torch.Tensor,
-        depth_BN: torch.Tensor,
-        ancestors_BNN: torch.Tensor,
-        lengths_B: torch.Tensor,
-        turns: Mapping[str, Turn],
-        keys_LBJSD: torch.Tensor,
-        values_LBJSD: torch.Tensor,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        keys_LBJSD, values_LBJSD = (stored[:, first_row : first_row + rows, :, :stretch] for stored in (keys_LRJSD, values_LRJSD))
         attention = StaticPass(self._native.spec, keys_LBJSD, values_LBJSD, lengths_B, depth_BN, ancestors_BNN)
-        hidden_BND = self._native.through_layers(self._native.embed(ids_BN.clamp(min=0)), turns, attention)
-        return (hidden_BND, *attention.added())
+        hidden_BND, before_last_BND = self._native.through_layers(self._native.embed(ids_BN.clamp(min=0)), turns, attention)
+        return (hidden_BND, before_last_BND, *attention.added())
 
     def _inputs(
         self, tree: CandidateTree, lengths: Sequence[int]
@@ -206,6 +206,7 @@ class CompiledModel:
 
     def _store(self, added: Sequence[torch.Tensor], first_row: int, lengths: Sequence[int], rows: int, nodes: int) -> None:
         """Put what the first ``nodes`` nodes of the first ``rows`` rows add behind the rows."""
+        self.cache.reserve(self.cache.rows, min(max(lengths) + nodes, self.cache.slots + 1))  # no room: says what is written
         device = self.facts.device
         rows_B1 = torch.arange(first_row, first_row + rows, device=device)[:, None]
         slots_BN = torch.tensor(lengths[:rows]).to(device, non_blocking=True)[:, None] + torch.arange(nodes, device=device)

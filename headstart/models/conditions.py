@@ -19,7 +19,7 @@ class Conditions:
 
     model: str
     implementation: str
-    """"native" or "transformers"."""
+    """"native" or "transformers"; "native, compiled" where passes run under ``torch.compile``."""
     dtype: str
     weights: str
     """The weights' own format where it is another than ``dtype``, "int8" for instance; else empty."""
@@ -37,9 +37,9 @@ class Conditions:
         facts = model.facts
         return cls(
             model=facts.name,
-            implementation=facts.implementation,
+            implementation=facts.implementation + (", compiled" if getattr(model, "compiles", False) else ""),
             dtype=str(facts.dtype).removeprefix("torch."),
-            weights=str(getattr(model, "weights", None) or ""),
+            weights=facts.weights or "",
             bitwise=bool(getattr(model, "bitwise", False)),
             device=str(facts.device),
             processor=processor(facts.device),

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from headstart.errors import UnsupportedModelError
+from headstart.models.product_trial import fault_of
 
 GROUP = 32
 _LEVELS, _MIDDLE = 15, 8
@@ -45,28 +46,22 @@ class Int4Linear:
         out = out_MP[:, : self._rows].view(*x.shape[:-1], self._rows).to(x.dtype)
         return out if self._bias_O is None else out + self._bias_O
 
-    @property
-    def packed(self) -> bool:
-        return True
-
-    def alike(self, x: torch.Tensor) -> torch.Tensor:
-        """The same: each row of the input is summed by itself."""
-        return self(x)
+    packed = True
+    alike = __call__  # each row of the input is summed by itself
 
 
 @lru_cache(maxsize=1)
 def int4_fault() -> str | None:
     """Why this processor and torch cannot do it; None if they can."""
-    try:
-        ramp_OI = torch.arange(_LEVELS + 1.0).repeat(_ROWS, 2 * GROUP // (_LEVELS + 1)) - _MIDDLE
-        packed, scales_CP2 = _pack(ramp_OI, torch.bfloat16)
-        x_MI = torch.ones(3, ramp_OI.shape[1], dtype=torch.bfloat16)
-        out_MO = torch.ops.aten._weight_int4pack_mm_for_cpu(x_MI, packed, GROUP, scales_CP2)
-    except (RuntimeError, AttributeError, TypeError) as error:
-        return f"torch {torch.__version__} has no 4-bit products here ({_first_line(error)})"
-    if not torch.equal(out_MO.float(), ramp_OI.sum(1).expand(3, -1)):
-        return "this processor's 4-bit products are wrong"
-    return None
+    return fault_of("4-bit", _adds_up, "this processor's 4-bit products are wrong")
+
+
+def _adds_up() -> bool:
+    ramp_OI = torch.arange(_LEVELS + 1.0).repeat(_ROWS, 2 * GROUP // (_LEVELS + 1)) - _MIDDLE
+    packed, scales_CP2 = _pack(ramp_OI, torch.bfloat16)
+    x_MI = torch.ones(3, ramp_OI.shape[1], dtype=torch.bfloat16)
+    out_MO = torch.ops.aten._weight_int4pack_mm_for_cpu(x_MI, packed, GROUP, scales_CP2)
+    return torch.equal(out_MO.float(), ramp_OI.sum(1).expand(3, -1))
 
 
 def _pack(weight_OI: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
@@ -83,7 +78,3 @@ def _pack(weight_OI: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, to
     scales_PC2 = torch.nn.functional.pad(torch.stack([scale_OC, offset_OC], -1), (0, 0, 0, 0, 0, padded))
     packed: Any = torch.ops.aten._convert_weight_to_int4pack_for_cpu(q_PI, 1)
     return packed, scales_PC2.transpose(0, 1).to(dtype).contiguous()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or ["no message"])[0]

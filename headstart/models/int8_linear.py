@@ -17,6 +17,8 @@ from typing import Any
 
 import torch
 
+from headstart.models.product_trial import fault_of
+
 _LEVELS = 127
 _ZERO = 128  # inputs are stored without sign
 _SLAB = 4096  # rows of a matrix that are quantised at a time: bounds the float32 copies
@@ -49,13 +51,8 @@ class Int8Linear:
         out: torch.Tensor = self._multiply((scaled * steps).float(), 1.0, _ZERO, self._packed) / steps
         return (out if self._bias_O is None else out + self._bias_O).to(x.dtype)
 
-    @property
-    def packed(self) -> bool:
-        return True
-
-    def alike(self, x: torch.Tensor) -> torch.Tensor:
-        """The same: a row that comes alone has the bits that it has among others."""
-        return self(x)
+    packed = True
+    alike = __call__  # sums of integers are exact
 
 
 @lru_cache(maxsize=1)
@@ -64,17 +61,17 @@ def int8_fault() -> str | None:
 
     Processors without VNNI add pairs of products in 16 bits, which overflow: the largest numbers that there can be are tried.
     """
-    try:
-        extreme_OI = torch.full((32, 256), _LEVELS, dtype=torch.int8)
-        extreme_OI[::2] *= -1
-        packed = _pack(extreme_OI, torch.ones(32))
-        multiply: Any = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default
-        out_MO = multiply(torch.full((3, 256), float(_LEVELS)), 1.0, _ZERO, packed)
-    except (RuntimeError, AttributeError, TypeError) as error:
-        return f"torch {torch.__version__} has no FBGEMM products here ({_first_line(error)})"
-    if not torch.equal(out_MO, extreme_OI.float().sum(1).expand(3, -1) * _LEVELS):
-        return "this processor adds 8-bit products with overflow (it needs AVX512-VNNI or AVX-VNNI)"
-    return None
+    overflow = "this processor adds 8-bit products with overflow (it needs AVX512-VNNI or AVX-VNNI)"
+    return fault_of("FBGEMM", _adds_extremes, overflow)
+
+
+def _adds_extremes() -> bool:
+    extreme_OI = torch.full((32, 256), _LEVELS, dtype=torch.int8)
+    extreme_OI[::2] *= -1
+    packed = _pack(extreme_OI, torch.ones(32))
+    multiply: Any = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default
+    out_MO = multiply(torch.full((3, 256), float(_LEVELS)), 1.0, _ZERO, packed)
+    return torch.equal(out_MO, extreme_OI.float().sum(1).expand(3, -1) * _LEVELS)
 
 
 def _shares(weight_OI: torch.Tensor, range_I: torch.Tensor) -> torch.Tensor:
@@ -97,7 +94,3 @@ def _pack(quantised_OI: torch.Tensor, scale_O: torch.Tensor) -> Any:
             return torch.ops.quantized.linear_prepack(weight_OI, None)
     finally:
         torch.backends.quantized.engine = before
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or ["no message"])[0]

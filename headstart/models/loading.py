@@ -66,7 +66,7 @@ def load_model(
     on_cpu = pretrained.device.type == "cpu"
     compiled = not on_cpu if compile == "auto" else compile
     # a model that the caller holds stays the one that computes: it may be changed later, or be one of a kind
-    native = not isinstance(model, PreTrainedModel) and covers(pretrained)
+    native = not isinstance(model, PreTrainedModel) and covers(pretrained, compiled=compiled)
     if compile is True and not native:
         logger.warning("compile=True is for the native decoder, which does not cover %s as it was given; not compiled", name)
     if weights is not None:

@@ -19,6 +19,7 @@ from headstart.models.config_facts import context_length, eos_ids, logit_scale
 from headstart.models.input_ranges import input_ranges
 from headstart.models.int8_linear import int8_fault
 from headstart.models.native_attention import FastAttention
+from headstart.models.native_mlp import Product
 from headstart.models.native_norm import RMSNorm
 from headstart.models.native_pass import NativeCache, NativePass
 from headstart.models.native_rotary import Rotary, Turn
@@ -27,13 +28,9 @@ from headstart.models.native_weights import NativeLayer, native_layer
 from headstart.models.projection import finish
 from headstart.models.protocol import ModelFacts, Projection
 from headstart.models.slot_cache import LayerSpec
+from headstart.models.tap import Tap
 from headstart.models.weights_format import FORMATS, Linear, weights_format
 from headstart.trees.candidate import CandidateTree
-
-_ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "silu": F.silu,
-    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-}
 
 _FASTEST_FEW = 4
 """Rows from which on oneDNN's packed bfloat16 products stop to get faster."""
@@ -57,9 +54,10 @@ def _refuse_off_cpu(weights: str | None, device: torch.device) -> None:
         )
 
 
-def covers(model: PreTrainedModel) -> bool:
-    """Whether the native decoder can stand for this model."""
-    return spec_of(model) is not None
+def covers(model: PreTrainedModel, *, compiled: bool = False) -> bool:
+    """Whether the native decoder can stand for this model. Compiled passes have fixed shapes, which a choice of experts has not."""
+    spec = spec_of(model)
+    return spec is not None and not (compiled and spec.family.experts)
 
 
 class NativeModel:
@@ -97,7 +95,7 @@ class NativeModel:
         _refuse_off_cpu(weights, model.device)
         ranges = input_ranges(model) if self._format.wants_ranges else {}
         self._span = (fitting_span() or 2) if bitwise else 0
-        self._product = _alike if bitwise else _as_it_is
+        self._product: Product = _alike if bitwise else _as_it_is
         base, config = model.model, model.config
         self._embedding_VD = base.embed_tokens.weight.detach()
         self._embedding_scale = getattr(base.embed_tokens, "embed_scale", None)
@@ -109,8 +107,8 @@ class NativeModel:
         self._norm = RMSNorm(base.norm.weight, spec.eps, plus_one=spec.family.norm_plus_one)
         self._rough_pays = self._lm_head.packed and int8_fault() is None
         self._least_rows = _FASTEST_FEW if weights is None and self._lm_head.packed else 1
-        self._layers = [native_layer(layer, spec, self._format, ranges) for layer in base.layers]
-        self._activation = _ACTIVATIONS[spec.activation]
+        least, product = self._least_rows, self._product
+        self._layers = [native_layer(layer, spec, self._format, ranges, product, least) for layer in base.layers]
         dtype, device = self._embedding_VD.dtype, self._embedding_VD.device
         self._facts = ModelFacts(
             name=name,
@@ -121,12 +119,14 @@ class NativeModel:
             dtype=dtype,
             device=device,
             implementation="native",
+            weights=weights,
             softcap=self._logit_softcap,
             deepest_tree=DEEPEST if bitwise else None,
         )
         self.rotary = Rotary(base.rotary_emb, tuple(spec.reaches), self._facts.context_length, dtype)
         kept = LayerSpec(spec.kv_heads, spec.head_size, spec.head_size, dtype, device)
         self.cache = NativeCache([kept] * len(self._layers), max_rows=max_rows, max_tokens=cache_tokens)
+        self.tap = Tap()
 
     @property
     def facts(self) -> ModelFacts:
@@ -199,35 +199,39 @@ class NativeModel:
         else:
             attention = FastAttention(one_pass, self.spec, self._facts.dtype)
         turns = self.rotary.turns(one_pass.positions_BN, one_pass.live)
-        return self.through_layers(self.embed(ids_BN.clamp(min=0)), turns, attention)
+        hidden_BND, before_last_BND = self.through_layers(self.embed(ids_BN.clamp(min=0)), turns, attention)
+        self.tap.keep(before_last_BND)
+        return hidden_BND
 
-    def through_layers(self, x_BND: torch.Tensor, turns: Mapping[str, Turn], attention: LayerAttention) -> torch.Tensor:
-        """From embeddings to hidden states after the final norm."""
+    def through_layers(
+        self, x_BND: torch.Tensor, turns: Mapping[str, Turn], attention: LayerAttention
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """From embeddings to hidden states after the final norm, and to those before the last layer."""
         x, product, nodes = self._widened(x_BND), self._product, x_BND.shape[1]
+        before = x
         for index, (layer, kind) in enumerate(zip(self._layers, self.spec.kinds_L, strict=True)):
-            qk, v = self._heads(layer, x if layer.attention_norm is None else layer.attention_norm(x))
-            if nodes < x.shape[1]:
-                qk, v = qk[:, :nodes], v[:, :nodes]
+            before = x
+            qkv = product(layer.qkv, x if layer.attention_norm is None else layer.attention_norm(x))
+            qk, v = self._heads(layer, qkv if nodes == x.shape[1] else qkv[:, :nodes])
             qk = self.rotary.of_layer(turns, kind)(qk)
             mixed = attention(index, qk[:, :, : self.spec.heads], qk[:, :, self.spec.heads :], v)
             added = product(layer.out, self._widened(mixed))
             x = x + (added if layer.attention_out_norm is None else layer.attention_out_norm(added))
-            gate, up = product(layer.gate_up, x if layer.mlp_norm is None else layer.mlp_norm(x)).chunk(2, -1)
-            added = product(layer.down, self._activation(gate) * up)
+            added = layer.mlp(x if layer.mlp_norm is None else layer.mlp_norm(x))
             x = x + (added if layer.mlp_out_norm is None else layer.mlp_out_norm(added))
-        return self._norm(x[:, :nodes])
+        return self._norm(x[:, :nodes]), before[:, :nodes]
 
     def _widened(self, x_BND: torch.Tensor) -> torch.Tensor:
         """A pass over fewer than four tokens multiplies some again: oneDNN is faster with four rows than with one or two."""
         rows, nodes = x_BND.shape[:2]
-        if nodes > 1 or rows >= self._least_rows:
+        if rows * nodes >= self._least_rows:
             return x_BND
-        return x_BND.expand(-1, -(-self._least_rows // rows), -1)
+        times = -(-self._least_rows // (rows * nodes))
+        return x_BND.expand(-1, times, -1) if nodes == 1 else torch.cat([x_BND] * times, 1)
 
-    def _heads(self, layer: NativeLayer, x_BND: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Queries and keys joined, B x N x (H + J) x D, and values, B x N x J x D."""
+    def _heads(self, layer: NativeLayer, qkv: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Queries and keys joined, B x N x (H + J) x D, and values, B x N x J x D, of a product B x N x ((H + 2 J) * D)."""
         spec = self.spec
-        qkv = self._product(layer.qkv, x_BND)
         turned = spec.heads + spec.kv_heads
         if layer.query_norm is not None and layer.key_norm is not None:
             q, k, v = qkv.split([spec.heads * spec.head_size, spec.kv_heads * spec.head_size, spec.kv_heads * spec.head_size], -1)

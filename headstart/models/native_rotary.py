@@ -28,8 +28,9 @@ class Turn:
         return x_BNHD
 
     def _turned(self, x: torch.Tensor) -> torch.Tensor:
-        swapped = torch.cat(x.chunk(2, -1)[::-1], -1)
-        return torch.addcmul(x * self.cos_BN1R, swapped, self.sin_BN1R).to(x.dtype)
+        swapped = x.roll(x.shape[-1] // 2, -1)
+        turned = (x * self.cos_BN1R).addcmul_(swapped, self.sin_BN1R)
+        return turned if turned.dtype == x.dtype else turned.to(x.dtype)
 
 
 class Rotary:

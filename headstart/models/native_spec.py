@@ -18,6 +18,8 @@ from headstart.models.masks import Reach
 _ACTIVATIONS = {"silu": "silu", "gelu_pytorch_tanh": "gelu_tanh"}
 _ROTARY = {"default", "linear", "llama3", "yarn", "dynamic", "longrope"}
 _DEVICES = {"cpu", "cuda"}
+_LOOKS_ON = "transformers.utils.output_capturing"
+"""Where hooks come from that change nothing: transformers leaves them on a model that was once asked for its hidden states."""
 _LAYERS = {"full_attention", "sliding_attention"}
 
 
@@ -34,6 +36,8 @@ class Family:
     """The norms multiply by 1 + weight, in float32."""
     fused: bool = False
     """Query, key and value, and gate and up, are one matrix each."""
+    experts: bool = False
+    """Many feed-forward parts and a router in each layer."""
     query_key_norm: bool = False
     windows: bool = False
     """Knows sliding layers; elsewhere a window in the config is a setting that the architecture ignores."""
@@ -44,12 +48,16 @@ class Family:
         """Names of a layer's parameters, biases aside."""
         norms = (self.attention_norm, self.attention_out_norm, self.mlp_norm, self.mlp_out_norm)
         names = {f"{norm}.weight" for norm in norms if norm is not None} | {f"{name}.weight" for name in self.linears()}
+        if self.experts:
+            names |= {"mlp.gate.weight", "mlp.experts.gate_up_proj", "mlp.experts.down_proj"}
         return names | ({"self_attn.q_norm.weight", "self_attn.k_norm.weight"} if self.query_key_norm else set())
 
     def linears(self) -> tuple[str, ...]:
         if self.fused:
             return ("self_attn.qkv_proj", "self_attn.o_proj", "mlp.gate_up_proj", "mlp.down_proj")
         attention = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj")
+        if self.experts:
+            return attention
         return (*attention, "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
 
 
@@ -65,6 +73,9 @@ FAMILIES: dict[str, Family] = {
     "MistralForCausalLM": Family(windows=True),
     "Qwen2ForCausalLM": Family(windows=True),
     "Qwen3ForCausalLM": Family(query_key_norm=True, windows=True),
+    "MixtralForCausalLM": Family(windows=True, experts=True),
+    "Qwen3MoeForCausalLM": Family(query_key_norm=True, windows=True, experts=True),
+    "OlmoeForCausalLM": Family(query_key_norm=True, experts=True),
     "Gemma2ForCausalLM": Family(softcap=True, **_GEMMA),
     "Gemma3ForCausalLM": Family(query_key_norm=True, **_GEMMA),
     "Phi3ForCausalLM": Family(fused=True, windows=True),
@@ -127,6 +138,7 @@ def spec_of(model: PreTrainedModel) -> NativeSpec | None:
         or (not family.softcap and softcap is not None)
         or not _rotary_kinds(config) <= _ROTARY
         or getattr(config, "use_bidirectional_attention", None)
+        or getattr(config, "clip_qkv", None) is not None
     ):
         return None
     reaches = layer_reaches(config)
@@ -160,8 +172,12 @@ def _layers_as_known(model: PreTrainedModel, family: Family) -> bool:
     return (
         all(required <= {name for name, _ in layer.named_parameters()} <= allowed for layer in model.model.layers)
         and all(type(module) is torch.nn.Linear for module in linears)
-        and not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+        and all(getattr(hook, "__module__", "") == _LOOKS_ON for module in model.modules() for hook in _hooks(module))
     )
+
+
+def _hooks(module: torch.nn.Module) -> list[Any]:
+    return [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]
 
 
 def _rotary_kinds(config: Any) -> set[str]:

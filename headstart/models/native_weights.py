@@ -10,8 +10,11 @@ from typing import Any
 import torch
 
 from headstart.models.input_ranges import InputRanges
+from headstart.models.native_experts import Experts
+from headstart.models.native_mlp import GatedMlp, Product
 from headstart.models.native_norm import RMSNorm
 from headstart.models.native_spec import NativeSpec
+from headstart.models.packed_linear import PackedLinear
 from headstart.models.weights_format import Linear, WeightsFormat
 
 
@@ -30,19 +33,23 @@ class NativeLayer:
     out: Linear
     attention_out_norm: RMSNorm | None
     mlp_norm: RMSNorm | None
-    gate_up: Linear
-    down: Linear
+    mlp: GatedMlp | Experts
     mlp_out_norm: RMSNorm | None
 
     @property
     def weight_bytes(self) -> int:
         """What the matrices take; norms are next to nothing."""
-        return sum(linear.weight_bytes for linear in (self.qkv, self.out, self.gate_up, self.down))
+        return sum(part.weight_bytes for part in (self.qkv, self.out, self.mlp))
 
 
-def native_layer(layer: Any, spec: NativeSpec, weights: WeightsFormat, ranges: InputRanges) -> NativeLayer:
-    """Read one layer of the transformers model. Nothing of it is kept where the products could be packed."""
-    family, attention, mlp = spec.family, layer.self_attn, layer.mlp
+def native_layer(
+    layer: Any, spec: NativeSpec, weights: WeightsFormat, ranges: InputRanges, product: Product, fewest: int
+) -> NativeLayer:
+    """Read one layer of the transformers model. Nothing of it is kept where the products could be packed.
+
+    ``product`` is how its matrices multiply, and ``fewest`` the rows that an expert's products are filled up to.
+    """
+    family, attention = spec.family, layer.self_attn
 
     def norm(name: str | None) -> RMSNorm | None:
         return None if name is None else RMSNorm(getattr(layer, name).weight, spec.eps, plus_one=family.norm_plus_one)
@@ -56,10 +63,24 @@ def native_layer(layer: Any, spec: NativeSpec, weights: WeightsFormat, ranges: I
         else:
             query_norm, key_norm = (RMSNorm(w, spec.eps, plus_one=family.norm_plus_one) for w in (query, key))
     qkv = [attention.qkv_proj] if family.fused else [attention.q_proj, attention.k_proj, attention.v_proj]
-    gate_up = [mlp.gate_up_proj] if family.fused else [mlp.gate_proj, mlp.up_proj]
 
     def joined(linears: Sequence[torch.nn.Linear]) -> Linear:
         return weights.make(*_one_matrix(linears), ranges.get(linears[0]))
+
+    def dense(mlp: Any) -> GatedMlp:
+        gate_up = [mlp.gate_up_proj] if family.fused else [mlp.gate_proj, mlp.up_proj]
+        return GatedMlp(joined(gate_up), joined([mlp.down_proj]), spec.activation, product)
+
+    def mixed(mlp: Any) -> Experts:
+        stored, gate = mlp.experts, mlp.gate
+        pairs = zip(stored.gate_up_proj.detach(), stored.down_proj.detach(), strict=True)
+        each = [
+            GatedMlp(weights.make(up, None, None), weights.make(down, None, None), spec.activation, product) for up, down in pairs
+        ]
+        shares = getattr(gate, "norm_topk_prob", True)
+        # which expert it is must not be rounded away
+        router = PackedLinear(gate.weight.detach())
+        return Experts(router, each, product, top=gate.top_k, shares=shares, fewest=fewest)
 
     return NativeLayer(
         attention_norm=norm(family.attention_norm),
@@ -70,8 +91,7 @@ def native_layer(layer: Any, spec: NativeSpec, weights: WeightsFormat, ranges: I
         out=joined([attention.o_proj]),
         attention_out_norm=norm(family.attention_out_norm),
         mlp_norm=norm(family.mlp_norm),
-        gate_up=joined(gate_up),
-        down=joined([mlp.down_proj]),
+        mlp=mixed(layer.mlp) if family.experts else dense(layer.mlp),
         mlp_out_norm=norm(family.mlp_out_norm),
     )
 

@@ -10,6 +10,7 @@ from typing import Protocol
 import torch
 
 from headstart.models.slot_cache import SlotCache
+from headstart.models.tap import Tap
 from headstart.trees.candidate import CandidateTree
 
 Projection = Callable[[torch.Tensor], torch.Tensor]
@@ -34,6 +35,8 @@ class ModelFacts:
     """Where ids go in and hidden states come out."""
     implementation: str
     """"transformers" or "native"."""
+    weights: str | None = None
+    """The format that the matrices are rounded to ("int8", "int4"); None where they are the model's own."""
     softcap: float | None = None
     """What bounds the logits; None where nothing does."""
     deepest_tree: int | None = None
@@ -48,6 +51,10 @@ class BaseModel(Protocol):
 
     @property
     def facts(self) -> ModelFacts: ...
+
+    @property
+    def tap(self) -> Tap:
+        """Where the states before the last layer can be had, as soon as it is open."""
 
     def prefill(self, ids_BT: torch.Tensor, first_row: int, counts_B: Sequence[int]) -> torch.Tensor:
         """Append a chunk of prompt to rows ``first_row`` to ``first_row + B`` and move their lengths by ``counts_B``.

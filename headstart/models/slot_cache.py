@@ -2,7 +2,9 @@
 
 Row b's committed context lies in slots 0 to ``lengths[b]``. A pass writes its nodes behind that; :meth:`SlotCache.commit`
 gathers the accepted ones into place and moves the length, so that rejected nodes are simply behind it. Rows in use are
-always 0 to ``rows``: when one is released, the last one moves into its place, and a pass reads the live part as a view.
+always 0 to ``rows``: when one is released, the last one moves into its place, and a pass reads the live part as a view. What a
+row that is gone has left is set to zero: a pass reads the slots between a shorter row's end and the longest row's, masked, and a
+masked slot that holds an infinity or a NaN would still spoil the sum.
 
 Shapes: L layers, R allocated rows, H key/value heads, S allocated slots, D size of a head.
 """
@@ -43,6 +45,8 @@ class SlotCache:
         self.lengths: list[int] = []
         self._rows = 0
         self._slots = 0
+        self._touched = 0
+        """So many slots of a row may have been written: each pass reserves them before. 0 again when no row is left."""
         specs = list(dict.fromkeys(layers))
         self._groups = [_Group(*_empty(spec, layers.count(spec), 0, 0)) for spec in specs]
         seen = dict.fromkeys(specs, 0)
@@ -73,6 +77,7 @@ class SlotCache:
             CapacityError: beyond ``max_rows`` or ``max_tokens``.
         """
         rows, slots = max(rows, self.rows, 1), max(slots, max(self.lengths, default=0))
+        self._touched = max(self._touched, slots)
         if rows <= self._rows and slots <= self._slots:
             return
         if not self.fits(rows, slots):
@@ -110,8 +115,11 @@ class SlotCache:
             for group in self._groups:
                 for stored in (group.keys_LRHSD, group.values_LRHSD):
                     stored[:, row, :, :length] = stored[:, last, :, :length]
+            self._wipe(row, length)
             self.lengths[row] = length
+        self._wipe(last, 0)
         self.lengths.pop()
+        self._touched = self._touched if self.lengths else 0
         return last
 
     @torch.inference_mode()
@@ -126,13 +134,22 @@ class SlotCache:
             source = torch.tensor([length + node for node in path[in_place:]])
             for group in self._groups:
                 for stored in (group.keys_LRHSD, group.values_LRHSD):
-                    at = source.to(stored.device)
+                    at = source.to(stored.device, non_blocking=True)
                     stored[:, row, :, length + in_place : length + kept] = stored[:, row].index_select(2, at)
         self.lengths[row] = length + kept
 
+    @torch.inference_mode()
     def clear(self) -> None:
         """Forget every row; the room stays."""
+        for row in range(self.rows):
+            self._wipe(row, 0)
         self.lengths.clear()
+        self._touched = 0
+
+    def _wipe(self, row: int, start: int) -> None:
+        for group in self._groups:
+            for stored in (group.keys_LRHSD, group.values_LRHSD):
+                stored[:, row, :, start : self._touched] = 0
 
 
 def _empty(spec: LayerSpec, layers: int, rows: int, slots: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -22,6 +22,7 @@ from headstart.models.pass_cache import PassCache, ShapeProbe
 from headstart.models.projection import LinearProjection, finish
 from headstart.models.protocol import ModelFacts, Projection
 from headstart.models.slot_cache import LayerSpec, SlotCache
+from headstart.models.tap import Tap
 from headstart.trees.candidate import CandidateTree
 
 ALL_ATTENTION_FUNCTIONS.register(attention.NAME, attention.tree_attention)
@@ -64,6 +65,7 @@ class TransformersModel:
             )
         self._cache_argument = "cache" if "cache" in parameters else "past_key_values"
         self._attention: str | None = attention.NAME
+        self.tap = Tap()
         weight = next(embeddings.parameters())
         self._facts = ModelFacts(
             name=name or str(getattr(model, "name_or_path", "")) or type(model).__name__,
@@ -133,8 +135,15 @@ class TransformersModel:
         mask = masks if len(masks) > 1 else next(iter(masks.values()))
         with self._lent_attention():
             out = self._base(
-                input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=True, **{self._cache_argument: cache}
+                input_ids=ids,
+                attention_mask=mask,
+                position_ids=positions,
+                use_cache=True,
+                **{self._cache_argument: cache},
+                **({"output_hidden_states": True} if self.tap.wanted else {}),
             )
+        if self.tap.wanted:
+            self.tap.keep(out.hidden_states[-2])  # the last one is behind the last layer
         hidden: torch.Tensor = out.last_hidden_state
         return hidden
 

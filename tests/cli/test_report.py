@@ -27,6 +27,12 @@ def test_line_of_lossy_acceptance() -> None:
     assert "20.0 tokens/s, typical acceptance (lossy) (ended by length)" in stats_line(finished)
 
 
+def test_line_of_acceptance_that_is_exact_in_distribution() -> None:
+    finished = completion(steps=4, emitted=9)
+    finished.stats.acceptance = "rejection"
+    assert "20.0 tokens/s, rejection acceptance (exact in distribution) (ended by length)" in stats_line(finished)
+
+
 def test_logprobs_in_the_record() -> None:
     finished = replace(completion(steps=0, emitted=1), logprobs=(TokenLogprob(0, -0.5, ((0, -0.5), (4, -1.25))),))
     record = json.loads(to_json(completion_record("is it", finished)))

@@ -53,6 +53,8 @@ def prompts(*lengths: int) -> list[list[int]]:
         ("gemma3_text", {}),
         ("phi3", {}),
         ("olmo2", {}),
+        ("mixtral", {}),
+        ("qwen3_moe", {"num_experts": 8, "num_experts_per_tok": 3}),  # most experts get one row or none
     ],
 )
 def test_bits_are_those_of_plain_decoding(family: str, changes: dict[str, Any]) -> None:

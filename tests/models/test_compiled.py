@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from headstart import load
 from headstart.drafters.plain import PlainDrafter
 from headstart.engine.engine import Engine
 from headstart.errors import CapacityError
@@ -172,6 +173,20 @@ def test_a_pass_waits_for_nothing() -> None:
     with torch.inference_mode(), Watch():
         model.verify(tree)
     assert waits == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [({"drafter": "none"}, {1}), ({"drafter": "ngram"}, {1, 8}), ({"drafter": "ngram", "nodes": 6}, {1, 6})],
+)
+def test_load_compiles_what_the_drafter_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], sizes: set[int]
+) -> None:
+    asked: list[set[int]] = []
+    monkeypatch.setattr(CompiledModel, "warm", lambda self, rows=(1,), nodes=(): asked.append(set(nodes)))
+    build("llama", dtype=torch.float32).save_pretrained(tmp_path)
+    load(tmp_path, heads=None, compile=True, device="cpu", dtype="float32", **options)
+    assert asked == [sizes]
 
 
 def test_which_decoder_is_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

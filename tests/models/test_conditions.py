@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from headstart.errors import DataError
+from headstart.models.compiled import CompiledModel
 from headstart.models.conditions import Conditions, processor
 from tests.tiny_models import adapter, native, tiny
 
@@ -17,6 +18,13 @@ def test_of_a_model() -> None:
     assert (conditions.threads, conditions.torch) == (torch.get_num_threads(), torch.__version__)
     assert not Conditions.of(adapter(tiny("llama"))).bitwise
     assert processor(torch.device("cpu"))
+
+
+def test_compiled_passes_take_other_times() -> None:
+    """Told apart before the first graph is made: whether a table of times holds here is asked before it is."""
+    room = {"max_rows": 1, "cache_tokens": 400}
+    assert Conditions.of(CompiledModel(native(tiny("llama")), **room)).implementation == "native, compiled"
+    assert Conditions.of(CompiledModel(native(tiny("llama")), backend=None, **room)).implementation == "native"
 
 
 def test_differences_are_named() -> None:

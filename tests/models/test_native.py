@@ -94,8 +94,9 @@ def test_facts() -> None:
 @pytest.mark.parametrize(
     ("family", "changes"),
     [
-        ("mixtral", {}),
         ("granite", {}),
+        ("olmoe", {"clip_qkv": 3.0}),
+        ("qwen3_moe", {"mlp_only_layers": [0]}),
         ("llama", {"hidden_act": "gelu"}),
         ("llama", {"sliding_window": 7}),
         ("gemma3_text", {"attn_logit_softcapping": 5.0}),
@@ -104,6 +105,18 @@ def test_facts() -> None:
 )
 def test_anything_unusual_is_left_to_the_adapter(family: str, changes: dict[str, Any]) -> None:
     assert not covers(build(family, **changes))
+
+
+def test_a_model_that_was_asked_for_its_states_is_still_covered() -> None:
+    model = build("llama")
+    model(input_ids=torch.tensor([[5, 6]]), output_hidden_states=True)  # transformers leaves its hooks on it
+    assert any(module._forward_hooks for module in model.modules())
+    assert covers(model)
+
+
+def test_a_choice_of_experts_is_not_compiled() -> None:
+    assert covers(tiny("mixtral"))
+    assert not covers(tiny("mixtral"), compiled=True)
 
 
 def test_a_plain_llama_is_covered() -> None:

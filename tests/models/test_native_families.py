@@ -49,6 +49,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "phi-3": ("phi3", {}),
     "phi-3 with window and partial rotary": ("phi3", {"sliding_window": WINDOW, "partial_rotary_factor": 0.5}),
     "olmo 2": ("olmo2", {}),
+    "mixtral": ("mixtral", {}),
+    "mixtral with a window": ("mixtral", {"sliding_window": WINDOW, "num_experts_per_tok": 3}),
+    "qwen3 experts": ("qwen3_moe", {"norm_topk_prob": True}),
+    "olmoe": ("olmoe", {"norm_topk_prob": False}),
 }  # fmt: skip
 TREE = TreeShape.full([3, 2, 2])
 PROMPTS = [[5], [9, 8, 7, 6], [11, 40, 3] * 6]  # from shorter than the window to longer

@@ -4,9 +4,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import PreTrainedModel
 
 from headstart.errors import CapacityError
+from headstart.models.compiled import CompiledModel
+from headstart.models.protocol import BaseModel
 from headstart.models.slot_cache import LayerSpec, SlotCache
+from headstart.trees.candidate import CandidateTree
+from tests.tiny_models import adapter, native, tiny
 
 CPU = torch.device("cpu")
 # two kinds of layers: other heads and sizes, and values of another size than keys
@@ -110,6 +115,54 @@ def test_a_reused_row_starts_empty() -> None:
     cache.commit(1, [0, 1])
     assert content(cache, 1) == [30, 31]
     assert content(cache, 0) == [1]
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_a_row_that_is_gone_leaves_zeros(gone: int) -> None:
+    """Also behind the row that moves into its place, and of guesses that were rejected: what overflowed there must not be read."""
+    cache = filled([1, 1, 1, 1], [2, 2, 2], [3])
+    run_pass(cache, [[10] * 6, [20] * 6, [30] * 6])
+    lengths = [cache.lengths[row] for row in range(3)]
+    cache.release_row(gone)
+    kept = [lengths[2] if row == gone else lengths[row] for row in range(2)]
+    assert cache.lengths == kept
+    for index in range(len(LAYERS)):
+        for stored in cache.layer(index):
+            assert not stored[2:].any()
+            if gone < 2:
+                assert not stored[gone, :, kept[gone] :].any()
+    cache.clear()
+    assert not any(stored.any() for index in range(len(LAYERS)) for stored in cache.layer(index))
+
+
+@pytest.mark.parametrize("kind", ["native", "adapter", "compiled"])
+@pytest.mark.parametrize("gone", [0, 1])
+@torch.inference_mode()
+def test_what_overflowed_in_one_row_spoils_no_other(kind: str, gone: int) -> None:
+    """A shorter row is summed over slots behind its end, masked; a NaN there would be a NaN in its sum."""
+    model: BaseModel = {"native": native, "adapter": adapter, "compiled": uncompiled}[kind](tiny("llama"))
+    prompts_BT = torch.tensor([[5, 6, 7, 8, 9, 10, 11, 12], [9, 4, -1, -1, -1, -1, -1, -1]])
+    fresh = two_prompts(model, prompts_BT)
+    model.cache.clear()
+    two_prompts(model, prompts_BT.flip(0) if gone else prompts_BT)
+    for layer in range(2):
+        for stored in model.cache.layer(layer):
+            stored[gone, :, : model.cache.lengths[gone]] = float("nan")
+    model.cache.release_row(gone)
+    model.cache.clear()
+    assert torch.equal(two_prompts(model, prompts_BT), fresh)
+
+
+def two_prompts(model: BaseModel, prompts_BT: torch.Tensor) -> torch.Tensor:
+    """Hidden states of one step after a long prompt and a short one."""
+    for row, count in enumerate((prompts_BT >= 0).sum(1).tolist()):
+        model.cache.add_row(20)
+        model.prefill(prompts_BT[row : row + 1, :count], row, [count])
+    return model.verify(CandidateTree.roots_only(torch.tensor([7, 8])))
+
+
+def uncompiled(model: PreTrainedModel) -> CompiledModel:
+    return CompiledModel(native(model), max_rows=2, cache_tokens=1000, backend=None)
 
 
 def test_growth_keeps_what_is_committed() -> None:

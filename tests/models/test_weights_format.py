@@ -16,13 +16,14 @@ from headstart.errors import InvalidParameterError, UnsupportedModelError
 from headstart.models import weights_format
 from headstart.models.bitwise_probe import fitting_span
 from headstart.models.bitwise_proof import unequal_rows
+from headstart.models.conditions import Conditions
 from headstart.models.int8_linear import Int8Linear
 from headstart.models.loading import load_model
 from headstart.models.native import NativeModel
 from headstart.models.weights_format import FORMATS, WeightsFormat
 from headstart.request import Request
 from headstart.trees.shape import TreeShape
-from tests.decoding import ScriptedDrafter, texts
+from tests.decoding import ScriptedDrafter, decode, texts
 from tests.tiny_models import VOCAB, build, native, tiny
 
 NAMES = [name for name, form in FORMATS.items() if name is not None and form.fault() is None]
@@ -136,6 +137,9 @@ def test_it_is_never_silent(tmp_path: Path) -> None:
     assert isinstance(model, NativeModel)
     assert (model.weights, model.facts.implementation, model.facts.dtype) == ("int8", "native", torch.bfloat16)
     assert native(tiny("llama")).weights is None
+    assert Conditions.of(model).weights == "int8"
+    (text,) = decode(Engine(model, {"none": PlainDrafter()}), [Request(prompt_ids=[5, 6], max_new_tokens=2)])
+    assert text.stats.weights == "int8"  # it is another text than the model's own, and says so
 
 
 def test_unknown_names_are_refused() -> None:
