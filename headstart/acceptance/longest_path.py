@@ -2,7 +2,7 @@
 
 Rules of this kind write another text than the base model, and another one for each drafter, tree and budget.
 
-Shapes: B rows, N nodes, V vocabulary.
+Shapes: B rows, N nodes, C children of a node, V vocabulary.
 """
 
 import math
@@ -31,7 +31,7 @@ def longest_path(
     that such rows are accepted exactly.
     """
     exact = walk(tree, logits_BNV, [row if row is not None and row.params.greedy else None for row in rows])
-    tokens_BN, parent_BN = tree.tokens_BN.tolist(), tree.parent_BN.tolist()
+    tokens_BN, parent_BN = tree.read()
     return [
         _accepted(tokens_BN[b], parent_BN[b], logits_BNV[b], row, bound) if row is not None and not row.params.greedy else exact[b]
         for b, row in enumerate(rows)
@@ -50,8 +50,8 @@ def _accepted(
         below = children[path[-1]]
         if below:
             said = [tokens_N[node] for node in path[1:]]
-            log_p_V = _allowed(processed(logits_NV[path[-1]], row, said), row.params, bound)
-            for child, log_p in zip(below, log_p_V[[tokens_N[child] for child in below]].tolist(), strict=True):
+            log_p_C = _allowed(processed(logits_NV[path[-1]], row, said), [tokens_N[child] for child in below], row.params, bound)
+            for child, log_p in zip(below, log_p_C, strict=True):
                 if log_p > -math.inf:
                     paths.append(((*path, child), score + log_p))
     best, _ = max(paths, key=lambda found: (len(found[0]), found[1]))
@@ -59,13 +59,15 @@ def _accepted(
     return Accepted(best, (*said, *choose(logits_NV[best[-1]][None], [row], [said])))
 
 
-def _allowed(logits_V: torch.Tensor, params: SamplingParams, bound: Bound) -> torch.Tensor:
-    """log p of every token that would be accepted, -inf for the others."""
+def _allowed(logits_V: torch.Tensor, tokens_C: Sequence[int], params: SamplingParams, bound: Bound) -> list[float]:
+    """log p of each token that is accepted, -inf for the others."""
     log_p_V = torch.log_softmax(logits_V / max(params.temperature, COLDEST), -1)
-    refused_V = log_p_V.exp() <= bound(log_p_V)
+    log_p_C: list[float] = log_p_V[tokens_C].tolist()
+    least = bound(log_p_V)
+    kept = set(tokens_C)
     if params.filters:
         ids_1C, filtered_1C = survivors(logits_V[None], params)
-        kept_V = torch.zeros_like(refused_V)
-        kept_V[ids_1C[0]] = filtered_1C[0] > -torch.inf
-        refused_V |= ~kept_V
-    return log_p_V.masked_fill(refused_V, -torch.inf)
+        kept &= set(ids_1C[filtered_1C > -torch.inf].tolist())
+    return [
+        log_p if token in kept and math.exp(log_p) > least else -math.inf for token, log_p in zip(tokens_C, log_p_C, strict=True)
+    ]

@@ -5,10 +5,11 @@ Shapes: B rows, N nodes, V vocabulary.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 
+from headstart.acceptance.rejection import Rejection
 from headstart.acceptance.threshold import Threshold
 from headstart.acceptance.typical import Typical
 from headstart.acceptance.walk import Accepted, Exact
@@ -22,14 +23,17 @@ class Rule(Protocol):
 
     name: ClassVar[str]
     lossy: ClassVar[bool]
-    """Whether the text can be another than the base model's own, in words or in distribution."""
+    """Whether the text can be another than the base model's own, in distribution."""
+    draws: ClassVar[bool]
+    """Whether candidates have to be drawn at random by the drafter."""
 
     def accept(self, tree: CandidateTree, logits_BNV: torch.Tensor, rows: Sequence[RowSampling | None]) -> list[Accepted | None]:
         """``rows[b]`` is None for a row of padding or of another rule, whose result is None."""
 
 
-RULES: dict[str, type[Exact] | type[Typical] | type[Threshold]] = {
+RULES: dict[str, type[Exact] | type[Rejection] | type[Typical] | type[Threshold]] = {
     Exact.name: Exact,
+    Rejection.name: Rejection,
     Typical.name: Typical,
     Threshold.name: Threshold,
 }
@@ -42,7 +46,7 @@ def rule_of(name: str, options: Mapping[str, float]) -> Rule:
         InvalidParameterError: there is no such rule, it has no such parameter, or the value is outside its range.
     """
     if name not in RULES:
-        known = ", ".join(f"{rule.name} (lossy)" if rule.lossy else rule.name for rule in RULES.values())
+        known = ", ".join(rule.name if rule is Exact else f"{rule.name} ({promise(rule)})" for rule in RULES.values())
         raise InvalidParameterError(f"acceptance {name!r} is not known; expected one of {known}")
     rule = RULES[name]
     own = [field.name for field in fields(rule)]
@@ -52,7 +56,15 @@ def rule_of(name: str, options: Mapping[str, float]) -> Rule:
             f"{foreign[0]} is no parameter of the acceptance {name!r}, which has {', '.join(own) or 'none'}; leave it out, or"
             f" choose {_owner(foreign[0])}"
         )
-    return rule(**options)
+    given: dict[str, Any] = dict(options)
+    return rule(**given)
+
+
+def promise(rule: Rule | type[Rule]) -> str:
+    """In how far the text is the base model's own, for people."""
+    if rule.lossy:
+        return "lossy"
+    return "exact in distribution" if rule.draws else "exact"
 
 
 def _owner(option: str) -> str:

@@ -26,6 +26,7 @@ class Threshold:
 
     name: ClassVar[str] = "threshold"
     lossy: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
 
     threshold: float = 0.09
     """In (0, 1)."""

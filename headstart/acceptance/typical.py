@@ -18,6 +18,8 @@ from headstart.errors import InvalidParameterError
 from headstart.sampling.row import RowSampling
 from headstart.trees.candidate import CandidateTree
 
+_IMPOSSIBLE = -1e4  # a logarithm whose exponential is 0 in any precision
+
 
 @dataclass(frozen=True, kw_only=True)
 class Typical:
@@ -31,6 +33,7 @@ class Typical:
 
     name: ClassVar[str] = "typical"
     lossy: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
 
     epsilon: float = 0.09
     """The most that is ever asked; in (0, 1)."""
@@ -47,5 +50,6 @@ class Typical:
         return longest_path(tree, logits_BNV, rows, self.bound)
 
     def bound(self, log_p_V: torch.Tensor) -> float:
-        entropy = float(torch.special.entr(log_p_V.exp()).sum())
+        # tokens of no probability add nothing, and nothing times -inf is no number
+        entropy = -float(torch.dot(log_p_V.exp(), log_p_V.clamp(min=_IMPOSSIBLE)))
         return min(self.epsilon, self.delta * math.exp(-entropy))

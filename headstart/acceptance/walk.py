@@ -39,6 +39,7 @@ class Exact:
 
     name: ClassVar[str] = "exact"
     lossy: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     def accept(self, tree: CandidateTree, logits_BNV: torch.Tensor, rows: Sequence[RowSampling | None]) -> list[Accepted | None]:
         return walk(tree, logits_BNV, rows)
@@ -50,9 +51,9 @@ def walk(tree: CandidateTree, logits_BNV: torch.Tensor, rows: Sequence[RowSampli
     Greedy rows without processors are decided in one argmax over all nodes. For the others the walk is lazy: logits are
     processed only at nodes that are reached.
     """
-    tokens_BN, parent_BN = tree.tokens_BN.tolist(), tree.parent_BN.tolist()
     greedy = any(row is not None and row.plain_argmax for row in rows)
-    argmax_BN = likeliest(logits_BNV).tolist() if greedy else None
+    tokens_BN, parent_BN, *argmax = tree.read(*([likeliest(logits_BNV)] if greedy else []))
+    argmax_BN = argmax[0] if greedy else None
     path_B: list[list[int]] = [[0] for _ in rows]
     emitted_B: list[list[int]] = [[] for _ in rows]
     active = [b for b, row in enumerate(rows) if row is not None]

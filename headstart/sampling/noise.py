@@ -7,6 +7,8 @@ Shapes: R rows, C token ids.
 """
 
 import secrets
+from functools import lru_cache
+from typing import Literal
 
 import torch
 
@@ -17,6 +19,13 @@ _MIX_1 = -4658895280553007687
 _MIX_2 = -7723592293110705685
 _POSITION = -4417276706812531889
 _MASK_32 = 0xFFFFFFFF
+
+Purpose = Literal["draft", "accept", "residual"]
+_PURPOSES: dict[Purpose, int] = {
+    "draft": 3935559000370003845,
+    "accept": 2691343689449507681,
+    "residual": 4354685564936845355,
+}
 
 
 def _shift(x: torch.Tensor, bits: int) -> torch.Tensor:
@@ -59,6 +68,16 @@ def fold(seed: int, index: int) -> int:
         return _signed(seed)
     mixed = _mix(_mix(torch.tensor([_signed(seed)]) + _GAMMA) + _signed(index * _POSITION))
     return int(mixed.item()) & 0x7FFFFFFFFFFFFFFF
+
+
+@lru_cache(maxsize=4096)
+def stream(seed: int, purpose: Purpose, child: int = 0) -> int:
+    """The seed of another noise, independent of the seed's own and of every other purpose's and child's.
+
+    ``gumbel`` and ``uniform`` take it in the seed's place, with the position and the token id as always.
+    """
+    mixed = _mix(_mix(torch.tensor([_signed(seed)]) ^ _PURPOSES[purpose]) + _signed((child + 1) * _GAMMA))
+    return int(mixed.item())
 
 
 def fresh_seed() -> int:

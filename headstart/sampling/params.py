@@ -1,15 +1,18 @@
 """How the next token is chosen from the base model's logits."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headstart.errors import InvalidParameterError
+from headstart.sampling.kinds import check_list, check_number, check_whole, is_whole
 
 # tensors are not named here: a command's options are made of these parameters, and asking for help loads no torch
 LogitsProcessor = Callable[[Any, Any], Any]
 """Of transformers: takes ids (1 x T, the prompt and all that follows) and scores (1 x V); returns scores (1 x V)."""
+
+_NUMBERS = ("temperature", "top_p", "min_p", "typical_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,7 @@ class SamplingParams:
     their arguments alone: rows of a batch share them."""
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         for name in ("bad_words", "logits_processors"):
             object.__setattr__(self, name, tuple(getattr(self, name) or ()))
         object.__setattr__(self, "bad_words", tuple(_ids("bad_words", word) for word in self.bad_words))
@@ -62,6 +66,20 @@ class SamplingParams:
             object.__setattr__(self, "allowed_token_ids", tuple(sorted(set(allowed))))
         self._check_choice()
         self._check_changes()
+
+    def _check_kinds(self) -> None:
+        for name in _NUMBERS:
+            check_number(name, getattr(self, name))
+        if self.top_k is not None:
+            check_whole("top_k", self.top_k, expected="None (all tokens) or a whole number")
+        if not isinstance(self.logit_bias or {}, Mapping):
+            raise InvalidParameterError(f"logit_bias is {self.logit_bias!r}; expected numbers by token id, such as {{11: -2.5}}")
+        for token, bias in (self.logit_bias or {}).items():
+            if not is_whole(token):
+                raise InvalidParameterError(f"logit_bias names {token!r}; expected token ids (whole numbers)")
+            check_number(f"logit_bias of id {token}", bias)
+        for name in ("bad_words", "logits_processors"):
+            check_list(name, getattr(self, name) or (), object, expected="a list")
 
     def _check_choice(self) -> None:
         if not math.isfinite(self.temperature) or self.temperature < 0:
@@ -83,8 +101,6 @@ class SamplingParams:
             if not -2 <= getattr(self, name) <= 2:
                 raise InvalidParameterError(f"{name} is {getattr(self, name)}; expected a number in [-2, 2]; 0 is none")
         for token, bias in self.logit_bias.items():
-            if not isinstance(token, int):
-                raise InvalidParameterError(f"logit_bias names {token!r}; expected token ids (whole numbers)")
             if not math.isfinite(bias):
                 raise InvalidParameterError(
                     f"logit_bias of id {token} is {bias}; expected a finite number; to forbid an id, name it in bad_words"
@@ -113,6 +129,6 @@ class SamplingParams:
 
 
 def _ids(name: str, ids: Sequence[int]) -> tuple[int, ...]:
-    if isinstance(ids, (str, int)) or not all(isinstance(token, int) for token in ids):
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable) or not all(is_whole(token) for token in ids):
         raise InvalidParameterError(f"{name} holds {ids!r}; expected a list of token ids")
     return tuple(ids)

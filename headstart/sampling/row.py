@@ -26,6 +26,11 @@ class RowSampling:
     generated: list[int] = field(default_factory=list)
     """Every id emitted so far, the current root included."""
     processors: list[Processor] = field(default_factory=list)
+    draft_temperature: float | None = None
+    """Above 0: a drafter that can draws candidates from its q at this temperature, with the "draft" noise, and attaches
+    ``CandidateTree.drawn``. None: candidates are taken by rank, with the noise of the row's own draw."""
+    draft_replacement: bool = False
+    """Whether a node's children are drawn with replacement."""
 
     @property
     def plain_argmax(self) -> bool:
@@ -83,6 +88,21 @@ def processed(logits_V: torch.Tensor, row: RowSampling, path: Sequence[int]) -> 
             " together forbid every id. Allow at least one at each place"
         )
     return logits_V
+
+
+def probabilities(logits_V: torch.Tensor, row: RowSampling, path: Sequence[int]) -> torch.Tensor:
+    """p of every token after ``row.generated`` and ``path``, float32: after processors, temperature and filters.
+
+    The row's temperature must be above 0.
+
+    Raises:
+        InvalidParameterError: the row's processors forbid every token.
+    """
+    ids_1C, log_p_1C = survivors(processed(logits_V, row, path)[None], row.params)
+    p_1C = log_p_1C.exp()
+    if not row.params.filters:
+        return p_1C[0]
+    return torch.zeros_like(logits_V, dtype=p_1C.dtype).scatter_(0, ids_1C[0], p_1C[0])
 
 
 def _draw(logits_RV: torch.Tensor, params: SamplingParams, seeds_R: torch.Tensor, positions_R: torch.Tensor) -> torch.Tensor:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+from headstart.trees.drawn import Drawn
 from headstart.trees.shape import TreeShape
 
 PAD = -1
@@ -29,6 +30,8 @@ class CandidateTree:
     """int64, 0 for the root."""
     ancestors_BNN: torch.Tensor
     """bool, self included: what each node attends to besides the committed context."""
+    drawn: Drawn | None = None
+    """What candidates were drawn from, where a drafter drew any."""
 
     @property
     def rows(self) -> int:
@@ -43,8 +46,25 @@ class CandidateTree:
         if self.tokens_BN.device == device:
             return self
         return CandidateTree(
-            self.tokens_BN.to(device), self.parent_BN.to(device), self.depth_BN.to(device), self.ancestors_BNN.to(device)
+            self.tokens_BN.to(device),
+            self.parent_BN.to(device),
+            self.depth_BN.to(device),
+            self.ancestors_BNN.to(device),
+            None if self.drawn is None else self.drawn.to(device),
         )
+
+    def read(self, *beside_BN: torch.Tensor) -> list[list[list[int]]]:
+        """Ids, parents and whatever int64 B x N is asked for beside them, as lists.
+
+        All of it is one transfer, so that the host waits for a device once; ids and parents are kept for the next call.
+        """
+        kept: list[list[list[int]]] | None = self.__dict__.get("_kept")
+        if kept is None or beside_BN:
+            device = self.tokens_BN.device
+            read = torch.stack([self.tokens_BN, self.parent_BN, *(one.to(device) for one in beside_BN)]).tolist()
+            self.__dict__["_kept"] = kept = read[:2]
+            return read
+        return kept
 
     @classmethod
     def of_shape(cls, shape: TreeShape, tokens_BN: torch.Tensor) -> "CandidateTree":
@@ -82,4 +102,21 @@ class CandidateTree:
             parent[index, :n] = tree.parent_BN
             depth[index, :n] = tree.depth_BN
             ancestors[index, :n, :n] = tree.ancestors_BNN
-        return cls(tokens, parent, depth, ancestors)
+        return cls(tokens, parent, depth, ancestors, _joined(rows, nodes, parts, device))
+
+
+def _joined(rows: int, nodes: int, parts: Sequence[tuple[Sequence[int], CandidateTree]], device: torch.device) -> Drawn | None:
+    """What the parts' candidates were drawn from; None where nobody drew."""
+    drawn = [(list(where), part.drawn.to(device)) for where, part in parts if part.drawn is not None]
+    if not drawn:
+        return None
+    vocab = drawn[0][1].q_BPV.shape[-1]
+    q_BPV = torch.zeros((rows, max(mine.q_BPV.shape[1] for _, mine in drawn), vocab), device=device)
+    source_BN = torch.full((rows, nodes), -1, dtype=torch.int64, device=device)
+    replacement_B = torch.zeros(rows, dtype=torch.bool, device=device)
+    for where, mine in drawn:
+        index = torch.tensor(where, dtype=torch.int64, device=device)
+        q_BPV[index, : mine.q_BPV.shape[1]] = mine.q_BPV
+        source_BN[index, : mine.source_BN.shape[1]] = mine.source_BN
+        replacement_B[index] = mine.replacement_B
+    return Drawn(q_BPV, source_BN, replacement_B)

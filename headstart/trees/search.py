@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from headstart.errors import TreeError
 from headstart.trees.shape import Path, TreeShape
 
-Counts = Mapping[Path, int]
+Counts = Mapping[Path, float]
+"""Of observed positions; or chances, of a total of 1."""
 
 
 def grow(counts: Counts, nodes: int, *, max_depth: int | None = None, max_width: int | None = None) -> TreeShape:
@@ -50,5 +51,5 @@ def expected_tokens(shape: TreeShape, counts: Counts, total: int) -> float:
     return 1.0 + sum(counts.get(path, 0) for path in shape.paths) / total
 
 
-def _ranked(path: Path, counts: Counts) -> tuple[int, int, Path]:
+def _ranked(path: Path, counts: Counts) -> tuple[float, int, Path]:
     return -counts[path], len(path), path

@@ -3,6 +3,7 @@
 Shapes: N nodes, the root included and first; E nodes without the root.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
@@ -81,6 +82,16 @@ class TreeShape:
     def rank_E(self) -> torch.Tensor:
         """For each node but the root, which of its head's guesses it is (from 0)."""
         return torch.tensor(self.rank_N[1:], dtype=torch.int64)
+
+    @cached_property
+    def sibling_E(self) -> torch.Tensor:
+        """For each node but the root, how many children of its parent come before it."""
+        born: Counter[int] = Counter()
+        places = []
+        for parent in self.parent_N[1:]:
+            places.append(born[parent])
+            born[parent] += 1
+        return torch.tensor(places, dtype=torch.int64)
 
     def limited(self, *, nodes: int | None = None, depth: int | None = None, width: int | None = None) -> "TreeShape":
         """The tree cut to ``depth`` and ``width``, then to its first ``nodes`` nodes (root included), in the paths' order."""

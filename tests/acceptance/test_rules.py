@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headstart.acceptance.rules import RULES, accept, rule_of
+from headstart.acceptance.rules import RULES, accept, promise, rule_of
 from headstart.acceptance.threshold import Threshold
 from headstart.acceptance.typical import Typical
 from headstart.acceptance.walk import Exact, walk
@@ -21,14 +21,20 @@ def test_names() -> None:
     assert rule_of("typical", {}) == Typical(epsilon=0.09, delta=0.3)  # the paper's
     assert rule_of("typical", {"epsilon": 0.2}) == Typical(epsilon=0.2, delta=0.3)
     assert rule_of("threshold", {"threshold": 0.5}) == Threshold(threshold=0.5)
-    assert {name: rule.lossy for name, rule in RULES.items()} == {"exact": False, "typical": True, "threshold": True}
+    assert {name: promise(rule) for name, rule in RULES.items()} == {
+        "exact": "exact",
+        "rejection": "exact in distribution",
+        "typical": "lossy",
+        "threshold": "lossy",
+    }
+    assert [name for name, rule in RULES.items() if rule.lossy] == ["typical", "threshold"]
     assert all(rule.name == name for name, rule in RULES.items())
 
 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("medusa", {}, r"acceptance 'medusa' is not known; expected one of exact, typical \(lossy\), threshold \(lossy\)"),
+        ("medusa", {}, r"'medusa' is not known; expected one of exact, rejection \(exact in distribution\), typical \(lossy\)"),
         ("exact", {"epsilon": 0.1}, "epsilon is no parameter of the acceptance 'exact', which has none; .* acceptance='typical'"),
         ("typical", {"threshold": 0.1}, "threshold is no parameter .* which has epsilon, delta; .* acceptance='threshold'"),
         ("typical", {"gamma": 0.1}, "gamma is no parameter .* choose another rule"),

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy.stats import chi2, kstest
 
-from headstart.sampling.noise import fold, fresh_seed, gumbel, uniform
+from headstart.sampling.noise import fold, fresh_seed, gumbel, stream, uniform
 
 GOLDEN = 0x9E3779B97F4A7C15
 MIX_1, MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -197,3 +197,21 @@ def test_fresh_seeds_differ() -> None:
     seeds = [fresh_seed() for _ in range(1000)]
     assert len(set(seeds)) == 1000
     assert all(0 <= seed < 2**62 for seed in seeds)
+
+
+def test_purposes_have_streams_of_their_own() -> None:
+    """The noise of a draw, a verdict and a residual at one place, and the text's own, are independent in pairs."""
+    ids = torch.arange(20000)[None]
+    seeds = [11, stream(11, "draft"), stream(11, "draft", 1), stream(11, "accept"), stream(11, "accept", 1), stream(11, "residual")]
+    noise = [uniform(ints(seed), ints(5), ids)[0] for seed in seeds]
+    for i, first in enumerate(noise):
+        for second in noise[:i]:
+            assert chi_square_p(*pairs(first, second)) > RARE
+
+
+def test_streams_differ_by_seed_purpose_and_child() -> None:
+    names = ("draft", "accept", "residual")
+    streams = {stream(seed, name, child) for seed in range(-50, 50) for name in names for child in range(8)}
+    assert len(streams) == 100 * 3 * 8
+    assert not streams & {fold(seed, index) for seed in range(-50, 50) for index in range(20)}
+    assert stream(2**63 + 5, "draft") == stream(5 - 2**63, "draft")  # a seed is taken as 64 bits, as everywhere

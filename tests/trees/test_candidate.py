@@ -3,6 +3,7 @@
 import torch
 
 from headstart.trees.candidate import PAD, CandidateTree
+from headstart.trees.drawn import Drawn
 from headstart.trees.shape import TreeShape
 
 CPU = torch.device("cpu")
@@ -58,3 +59,31 @@ def test_a_joined_tree_is_where_it_was_asked_for() -> None:
         tree = CandidateTree.assembled(rows, parts, meta)
         assert {x.device for x in (tree.tokens_BN, tree.parent_BN, tree.depth_BN, tree.ancestors_BNN)} == {meta}
     assert roots.to(torch.device("cpu")) is roots
+
+
+def with_drawn(tree: CandidateTree, drawn: Drawn) -> CandidateTree:
+    return CandidateTree(tree.tokens_BN, tree.parent_BN, tree.depth_BN, tree.ancestors_BNN, drawn)
+
+
+def test_what_candidates_were_drawn_from_is_joined_as_well() -> None:
+    """Parts with two and one distribution, and one whose candidates were not drawn."""
+    two = Drawn(torch.tensor([[[0.25, 0.75], [1.0, 0.0]]]), torch.tensor([[0, 1, -1]]), torch.tensor([True]))
+    one = Drawn(torch.tensor([[[0.5, 0.5]]]), torch.tensor([[0, -1]]), torch.tensor([False]))
+    parts = [
+        ([2], with_drawn(CandidateTree.of_shape(TreeShape.chain(2), torch.tensor([[0, 1, 0]])), two)),
+        ([0], with_drawn(CandidateTree.of_shape(TreeShape.chain(1), torch.tensor([[1, 1]])), one)),
+        ([1], CandidateTree.of_shape(TreeShape.chain(1), torch.tensor([[0, 0]]))),
+    ]
+    drawn = CandidateTree.assembled(3, parts, CPU).drawn
+    assert drawn is not None
+    assert drawn.source_BN.tolist() == [[0, -1, -1], [-1, -1, -1], [0, 1, -1]]
+    assert drawn.q_BPV.tolist() == [[[0.5, 0.5], [0, 0]], [[0, 0], [0, 0]], [[0.25, 0.75], [1.0, 0.0]]]
+    assert drawn.replacement_B.tolist() == [False, False, True]
+    assert CandidateTree.assembled(2, parts[2:], CPU).drawn is None
+
+
+def test_what_candidates_were_drawn_from_moves_with_the_tree() -> None:
+    one = Drawn(torch.tensor([[[0.5, 0.5]]]), torch.tensor([[0, -1]]), torch.tensor([False]))
+    moved = with_drawn(CandidateTree.of_shape(TreeShape.chain(1), torch.tensor([[1, 1]])), one).to(torch.device("meta")).drawn
+    assert moved is not None
+    assert {x.device.type for x in (moved.q_BPV, moved.source_BN, moved.replacement_B)} == {"meta"}

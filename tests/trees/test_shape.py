@@ -149,3 +149,10 @@ def test_chain_and_full() -> None:
 def test_equal_shapes_are_one_key() -> None:
     assert {TreeShape([[0], [1]]): "a"}[TreeShape([[0], [1]])] == "a"
     assert TreeShape([[0], [1]]) != TreeShape([[1], [0]])  # the order decides what a smaller budget keeps
+
+
+def test_places_among_siblings_follow_the_order_of_nodes() -> None:
+    """Ranks 3 and 1 of the root's children are its first and its second child."""
+    shape = TreeShape([[3], [1], [3, 0], [1, 2], [3, 5]])
+    assert shape.rank_E.tolist() == [3, 1, 0, 2, 5]
+    assert shape.sibling_E.tolist() == [0, 1, 0, 0, 1]
