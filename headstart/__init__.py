@@ -10,10 +10,12 @@ from headstart.version import __version__
 
 if TYPE_CHECKING:
     from headstart.completion import Chunk, Completion, Stats
+    from headstart.drafters.draft_options import DraftOptions
     from headstart.errors import (
         CapacityError,
         ChatTemplateError,
         DataError,
+        DraftModelError,
         HeadsError,
         HeadstartError,
         InvalidParameterError,
@@ -23,19 +25,23 @@ if TYPE_CHECKING:
         TreeError,
         UnsupportedModelError,
     )
+    from headstart.interop.custom_generate import custom_generate
     from headstart.llm import LLM, load
     from headstart.sampling.params import SamplingParams
     from headstart.trees.shape import TreeShape
 
 _HOMES = {
     "headstart.llm": ("LLM", "load"),
+    "headstart.interop.custom_generate": ("custom_generate",),
     "headstart.completion": ("Chunk", "Completion", "Stats"),
+    "headstart.drafters.draft_options": ("DraftOptions",),
     "headstart.sampling.params": ("SamplingParams",),
     "headstart.trees.shape": ("TreeShape",),
     "headstart.errors": (
         "CapacityError",
         "ChatTemplateError",
         "DataError",
+        "DraftModelError",
         "HeadsError",
         "HeadstartError",
         "InvalidParameterError",
@@ -55,6 +61,8 @@ __all__ = [
     "Chunk",
     "Completion",
     "DataError",
+    "DraftModelError",
+    "DraftOptions",
     "HeadsError",
     "HeadstartError",
     "InvalidParameterError",
@@ -67,6 +75,7 @@ __all__ = [
     "TreeShape",
     "UnsupportedModelError",
     "__version__",
+    "custom_generate",
     "load",
 ]
 

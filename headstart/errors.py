@@ -21,6 +21,10 @@ class HeadsError(HeadstartError):
     """A heads directory is missing, broken or does not fit the base model."""
 
 
+class DraftModelError(HeadstartError):
+    """A draft model does not fit the base model."""
+
+
 class TreeError(HeadstartError, ValueError):
     """A candidate tree is malformed, or deeper or wider than the drafter allows."""
 

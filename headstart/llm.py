@@ -2,9 +2,8 @@
 
 import logging
 import threading
-import time
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -12,15 +11,18 @@ from typing import Any, Literal, overload
 import torch
 from transformers import PreTrainedModel
 
-from headstart.completion import Chunk, Completion, TokenLogprob
+from headstart.completion import Chunk, Completion
+from headstart.drafters.draft_loading import LoadedDraft, load_draft
+from headstart.drafters.draft_options import DraftOptions
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.named import chosen_drafter, named_drafters
 from headstart.engine.budget import TreeBudget
 from headstart.engine.engine import Engine
 from headstart.engine.event import Event
 from headstart.engine.tuned_budget import tuned_budgets
-from headstart.errors import ChatTemplateError, InvalidParameterError, PromptError
+from headstart.errors import CapacityError, InvalidParameterError, PromptError
 from headstart.finding_heads import find_heads
+from headstart.job import Job, broken_off
 from headstart.models.compiled import CompiledModel
 from headstart.models.loading import load_model
 from headstart.models.protocol import BaseModel
@@ -29,21 +31,23 @@ from headstart.options import GenerationOptions
 from headstart.request import Request
 from headstart.sampling.noise import fold, fresh_seed
 from headstart.text.bad_words import bad_word_ids
+from headstart.text.chat import Messages
 from headstart.text.output import TextOutput
+from headstart.text.prompt import Prompt, chat_ids, is_messages, is_one_conversation, is_one_prompt, prompt_ids
 from headstart.text.tokenizer import Tokenizer
 
 logger = logging.getLogger("headstart")
 
-_NODES = 8  # of a pass for a model without heads: it takes hardly longer than one over the root alone
+Read = Callable[[Any, Tokenizer | None], Sequence[int]]
 
-Prompt = str | Sequence[int]
-Messages = str | Sequence[Mapping[str, Any]]
+_NODES = 8  # of a pass for a model without heads: it takes hardly longer than one over the root alone
 
 
 def load(
     model: "str | Path | PreTrainedModel",
     *,
     heads: str | Path | None = "auto",
+    draft_model: "str | Path | PreTrainedModel | DraftOptions | None" = None,
     drafter: str = "auto",
     nodes: int | None = None,
     dtype: str | torch.dtype = "auto",
@@ -61,9 +65,11 @@ def load(
     Args:
         model: "bundled", a directory, a hub id, a GGUF file, or a loaded ``PreTrainedModel`` (used as it is).
         heads: a heads directory or hub id; None for none; "auto": the bundled model's, else those beside the model, else none.
-        drafter: "medusa" (a tree grown anew each step), "medusa-static" (the heads' own static tree), "ngram" (what followed
-            the same ids before; needs no heads), "combined" (medusa and ngram in one tree) or "none" (plain decoding);
-            "auto": combined where there are heads, else ngram. It never changes the text.
+        draft_model: a smaller model that drafts, as a name, a loaded model, or ``DraftOptions``.
+        drafter: "medusa" (a tree grown anew each step), "medusa-static" (the heads' own static tree), "hydra" and "hydra-static",
+            "mtp" and "mtp-static" (the same for heads of those kinds), "ngram" (what followed the same ids before; needs no
+            heads), "combined" (heads and n-grams in one tree), "draft-model" or "none" (plain decoding); "auto": the draft model
+            if one is named, else combined with heads, else ngram. None changes the text.
         nodes: how many tree nodes a pass may hold, the root included; None takes what pays here for the rows that are running,
             where ``headstart tune`` has measured it, else what the heads recommend; 8 without heads.
         dtype: "auto" is bfloat16 where the processor has it, else float32.
@@ -89,28 +95,21 @@ def load(
             raise InvalidParameterError(f"{name} is {value}; expected at least 1")
     if compile not in (True, False, "auto"):
         raise InvalidParameterError(f"compile is {compile!r}; expected True, False or 'auto'")
+    how: dict[str, Any] = {"max_rows": max_rows, "cache_tokens": cache_tokens, "compile": compile}
+    where: dict[str, Any] = {"dtype": dtype, "device": device, "max_context": max_context}
     with cpu_threads(threads):  # what is tried at load holds for the number of threads that will decode
-        base, hf_tokenizer = load_model(
-            model,
-            dtype=dtype,
-            device=device,
-            max_context=max_context,
-            max_rows=max_rows,
-            cache_tokens=cache_tokens,
-            bitwise=bitwise,
-            weights=weights,
-            compile=compile,
-        )
+        base, hf_tokenizer = load_model(model, bitwise=bitwise, weights=weights, **where, **how)
+        draft = load_draft(draft_model, base, hf_tokenizer, **how)
     found = find_heads(model, heads)
-    if found is None and heads == "auto" and drafter == "auto":
+    if found is None and heads == "auto" and drafter == "auto" and draft is None:
         logger.warning(
             "no heads for %s: guessing from the text alone. Train some with `headstart train`, or name them with heads=",
             base.facts.name,
         )
     tokenizer = None if hf_tokenizer is None else Tokenizer(hf_tokenizer)
-    llm = LLM(base, tokenizer, heads=found, drafter=drafter, nodes=nodes, threads=threads)
+    llm = LLM(base, tokenizer, heads=found, draft=draft, drafter=drafter, nodes=nodes, threads=threads)
     if isinstance(base, CompiledModel):
-        base.warm(nodes={1, llm._engine.nodes, *(size for tree in llm._engine.budgets.values() for size in tree.sizes)})
+        base.warm(nodes={1, *llm.engine.budget(llm.drafter).sizes})  # 1: near a text's end trees shrink to the root
     return llm
 
 
@@ -121,6 +120,7 @@ class LLM:
         model: the base model.
         tokenizer: None where there is none; then prompts are lists of ids and results have no text.
         heads: a loaded heads directory, if there are heads.
+        draft: a loaded draft model, if there is one.
     """
 
     def __init__(
@@ -129,6 +129,7 @@ class LLM:
         tokenizer: Tokenizer | None,
         *,
         heads: HeadsDirectory | None = None,
+        draft: LoadedDraft | None = None,
         drafter: str = "auto",
         nodes: int | None = None,
         threads: int | None = None,
@@ -141,7 +142,7 @@ class LLM:
             heads.check_base(model)
             if nodes is None:
                 budgets = tuned_budgets(heads, model, threads)
-        drafters = named_drafters(model, heads)
+        drafters = named_drafters(model, heads, draft)
         self.drafter = chosen_drafter(drafter, drafters)
         self._engine = Engine(model, drafters, nodes=nodes or (heads.nodes if heads is not None else _NODES), budgets=budgets)
         self._threads = threads
@@ -161,9 +162,9 @@ class LLM:
         Raises:
             PromptError, CapacityError, InvalidParameterError.
         """
-        single = _is_one_prompt(prompts)
+        single = is_one_prompt(prompts)
         many: Sequence[Prompt] = [prompts] if single else prompts  # type: ignore[list-item, assignment]
-        completions = self._run([self._ids(prompt) for prompt in many], GenerationOptions.of(options))
+        completions = self._run(many, prompt_ids, GenerationOptions.of(options))
         return _only(completions) if single else completions
 
     @overload
@@ -180,9 +181,9 @@ class LLM:
             ChatTemplateError: the model has no chat template, or it refuses the messages.
             PromptError, CapacityError, InvalidParameterError.
         """
-        single = _is_one_conversation(messages)
+        single = is_one_conversation(messages)
         many: Sequence[Messages] = [messages] if single else messages  # type: ignore[list-item, assignment]
-        completions = self._run([self._chat_ids(conversation) for conversation in many], GenerationOptions.of(options))
+        completions = self._run(many, chat_ids, GenerationOptions.of(options))
         return _only(completions) if single else completions
 
     def stream(self, prompt: Prompt | Messages, *, chat: bool = False, **options: Any) -> Generator[Chunk, None, None]:
@@ -191,12 +192,18 @@ class LLM:
         The last chunk has the finish reason and the whole :class:`Completion`. Closing the iterator cancels the request and
         frees its row. Raises what :meth:`generate` and :meth:`chat` raise, before the first chunk.
         """
-        conversation = chat or (not isinstance(prompt, str) and bool(prompt) and isinstance(prompt[0], Mapping))
-        ids = self._chat_ids(prompt) if conversation else self._ids(prompt)  # type: ignore[arg-type]
-        job = self._submit(ids, 0, GenerationOptions.of(options))
+        read: Read = chat_ids if chat or is_messages(prompt) else prompt_ids
+        wanted = GenerationOptions.of(options)
+        job = self._job(read(prompt, self.tokenizer), _seeds(wanted.seed, 1)[0], wanted)
+        self._submit(job)
         chunks = self._chunks(job)
         next(chunks)  # a generator that has not begun runs no `finally` when it is closed
         return chunks
+
+    @property
+    def engine(self) -> Engine:
+        """What decodes. Whoever steps it himself, to measure it for instance, must not call the LLM meanwhile."""
+        return self._engine
 
     def close(self) -> None:
         """Cancel everything that is still being decoded; open streams end with the finish reason "cancelled"."""
@@ -212,43 +219,52 @@ class LLM:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, prompts: Sequence[Sequence[int]], options: GenerationOptions) -> list[Completion]:
-        """Decode all prompts together, at most ``max_rows`` of them and ``cache_tokens`` positions at once."""
-        waiting = deque(enumerate(prompts))
+    def _run(self, prompts: Sequence[Any], read: Read, options: GenerationOptions) -> list[Completion]:
+        """Decode all prompts together, at most ``max_rows`` of them and ``cache_tokens`` positions at once.
+
+        Everything about every prompt is checked before the first of them is decoded.
+        """
+        jobs: list[Job] = []
+        slots: list[int] = []
+        most = options.cache_tokens
+        for i, seed in enumerate(_seeds(options.seed, len(prompts))):
+            try:
+                jobs.append(self._job(read(prompts[i], self.tokenizer), seed, options))
+                slots.append(self._engine.check(jobs[i].request))
+                if most is not None and slots[i] > most:
+                    raise CapacityError(
+                        f"a prompt of {len(jobs[i].request.prompt_ids)} tokens takes up to {slots[i]} positions to the end of its"
+                        f" text; cache_tokens is {most}. Ask for fewer max_new_tokens, or allow more cache_tokens"
+                    )
+            except (PromptError, CapacityError) as error:
+                if len(prompts) == 1:
+                    raise
+                raise type(error)(f"prompts[{i}]: {error}") from error
+        waiting = deque(range(len(jobs)))
         results: dict[int, Completion] = {}
-        running: dict[int, _Job] = {}
-        held = 0
+        running: set[int] = set()
         try:
             while waiting or running:
-                while waiting:
-                    index, ids = waiting[0]
-                    need = len(ids) + (options.max_new_tokens or 0)
-                    full = len(running) >= (options.max_rows or len(prompts)) or (
-                        options.cache_tokens is not None and running and held + need > options.cache_tokens
-                    )
-                    if full:
+                while waiting and len(running) < (options.max_rows or len(jobs)):
+                    if most is not None and sum(slots[i] for i in running) + slots[waiting[0]] > most:
                         break
-                    waiting.popleft()
-                    running[index] = self._submit(ids, index, options)
-                    held += need
-                for index, job in list(running.items()):
-                    for chunk in self._next(job):
+                    running.add(waiting[0])
+                    self._submit(jobs[waiting.popleft()])
+                for i in sorted(running):
+                    for chunk in self._next(jobs[i]):
                         if chunk.completion is not None:
-                            results[index] = chunk.completion
-                            held -= len(prompts[index]) + (options.max_new_tokens or 0)
-                            del running[index]
+                            results[i] = chunk.completion
+                            running.remove(i)
         finally:
-            for job in running.values():
-                self._drop(job)
-        return [results[index] for index in range(len(prompts))]
+            for i in running:
+                self._drop(jobs[i])
+        return [results[i] for i in range(len(jobs))]
 
-    def _submit(self, ids: Sequence[int], index: int, options: GenerationOptions) -> "_Job":
+    def _job(self, ids: Sequence[int], seed: int, options: GenerationOptions) -> Job:
         output = TextOutput(self.tokenizer, options.stop_strings, options.min_new_tokens)
         if options.stop_strings and output.matcher is None:
             raise InvalidParameterError("stop strings need a tokenizer, and this model came without one; use stop_ids")
-        seed = _seed_of(options.seed, index)
         eos = frozenset() if options.ignore_eos else frozenset(self.model.facts.eos_ids) | self._end_of_turn
-        drafter = chosen_drafter(options.drafter or self.drafter, self._engine.drafters)
         request = Request(
             prompt_ids=ids,
             params=replace(options.sampling, bad_words=bad_word_ids(self.tokenizer, options.bad_words or ())),
@@ -257,23 +273,26 @@ class LLM:
             min_new_tokens=options.min_new_tokens,
             stop_ids=eos | frozenset(options.stop_ids or ()),
             matcher=output.matcher,
-            drafter=drafter,
+            drafter=chosen_drafter(options.drafter or self.drafter, self._engine.drafters),
             nodes=options.nodes,
             max_context=options.max_context,
             acceptance=options.acceptance,
             acceptance_options=options.acceptance_options,
+            draft_temperature=options.draft_temperature,
             logprobs=options.top_logprobs if options.logprobs or options.top_logprobs else None,
         )
+        return Job(request, output, options.threads or self._threads)
+
+    def _submit(self, job: Job) -> None:
         with self._lock:
-            number = self._engine.add(request)
-            self._inbox[number] = deque()
-        return _Job(number, request, output, options.threads or self._threads)
+            job.number = self._engine.add(job.request)
+            self._inbox[job.number] = deque()
 
     @property
     def _end_of_turn(self) -> frozenset[int]:
         return frozenset() if self.tokenizer is None else self.tokenizer.end_of_turn_ids
 
-    def _chunks(self, job: "_Job") -> Generator[Chunk, None, None]:
+    def _chunks(self, job: Job) -> Generator[Chunk, None, None]:
         """The chunks of a request, after an empty one for :meth:`stream` itself."""
         finished = False
         try:
@@ -288,98 +307,48 @@ class LLM:
             if not finished:
                 self._drop(job)
 
-    def _next(self, job: "_Job") -> list[Chunk]:
+    def _next(self, job: Job) -> list[Chunk]:
         """What has come for a request; steps the engine (for everybody) until something has."""
         with self._lock:
             inbox = self._inbox[job.number]
             while not inbox:
-                with cpu_threads(job.threads):
-                    for event in self._engine.step():
-                        if event.number in self._inbox:
-                            self._inbox[event.number].append(event)
-            events = list(inbox)
-            inbox.clear()
-            if events[-1].finish_reason is not None:
-                del self._inbox[job.number]
-        return [job.chunk(event) for event in events]
+                self._step(job.threads)
+            chunks: list[Chunk] = []
+            while inbox and not (chunks and chunks[-1].completion):
+                chunks.append(job.chunk(inbox.popleft()))
+            if chunks[-1].completion is not None:
+                self._drop(job)
+        return chunks
 
-    def _drop(self, job: "_Job") -> None:
+    def _step(self, threads: int | None) -> None:
+        try:
+            with cpu_threads(threads):
+                events = self._engine.step()
+        except BaseException as error:  # the engine has given up all requests, those of other threads among them
+            for number, inbox in self._inbox.items():
+                inbox.append(broken_off(number, error))
+            raise
+        for event in events:
+            if event.number in self._inbox:
+                self._inbox[event.number].append(event)
+
+    def _drop(self, job: Job) -> None:
         with self._lock:
             self._inbox.pop(job.number, None)
-            self._engine.cancel(job.number)
-
-    def _ids(self, prompt: Prompt) -> Sequence[int]:
-        if isinstance(prompt, str):
-            if self.tokenizer is None:
-                raise PromptError("this model came without a tokenizer; give the prompt as a list of token ids")
-            if not prompt:
-                raise PromptError("the prompt is empty; give at least one character")
-            return self.tokenizer.encode(prompt)
-        return [int(token) for token in prompt]
-
-    def _chat_ids(self, messages: Messages) -> Sequence[int]:
-        if self.tokenizer is None:
-            raise ChatTemplateError("this model came without a tokenizer, so there is no chat template; use generate() with ids")
-        return self.tokenizer.chat_ids(messages)
+            event = self._engine.cancel(job.number)
+        if event is not None and event.error is not None:
+            logger.warning("the drafter failed to let go of a request: %s: %s", type(event.error).__name__, event.error)
 
 
-class _Job:
-    """One request of ours: what the engine knows it by, and its growing text."""
-
-    def __init__(self, number: int, request: Request, output: TextOutput, threads: int | None) -> None:
-        self.number = number
-        self.threads = threads
-        self._request = request
-        self._output = output
-        self._token_ids: list[int] = []
-        self._logprobs: list[TokenLogprob] | None = None if request.logprobs is None else []
-
-    def chunk(self, event: Event) -> Chunk:
-        began = time.perf_counter()
-        self._token_ids += event.token_ids
-        if self._logprobs is not None:
-            self._logprobs += event.logprobs or ()
-        last = event.finish_reason is not None
-        text = self._output.push(event.token_ids, last=last, ended_by=event.ended_by)
-        event.stats.seconds["other"] += time.perf_counter() - began
-        return Chunk(
-            text=text,
-            token_ids=tuple(event.token_ids),
-            logprobs=None if self._logprobs is None else tuple(event.logprobs or ()),
-            finish_reason=event.finish_reason,
-            completion=self._completion(event) if last else None,
-        )
-
-    def _completion(self, event: Event) -> Completion:
-        assert event.finish_reason is not None
-        return Completion(
-            text=self._output.text,
-            token_ids=tuple(self._token_ids),
-            finish_reason=event.finish_reason,
-            seed=self._request.seed,
-            prompt_tokens=len(self._request.prompt_ids),
-            stats=event.stats,
-            logprobs=None if self._logprobs is None else tuple(self._logprobs),
-            error=event.error,
-        )
-
-
-def _seed_of(seed: int | Sequence[int] | None, index: int) -> int:
+def _seeds(seed: int | Sequence[int] | None, prompts: int) -> list[int]:
     if seed is None:
-        return fresh_seed()
-    if isinstance(seed, int):
-        return fold(seed, index)
-    if index >= len(seed):
-        raise InvalidParameterError(f"{len(seed)} seeds for more prompts; expected one seed per prompt, or a single one")
-    return fold(seed[index], 0)
-
-
-def _is_one_prompt(prompts: object) -> bool:
-    return isinstance(prompts, str) or (isinstance(prompts, Sequence) and bool(prompts) and isinstance(prompts[0], int))
-
-
-def _is_one_conversation(messages: object) -> bool:
-    return isinstance(messages, str) or (isinstance(messages, Sequence) and bool(messages) and isinstance(messages[0], Mapping))
+        return [fresh_seed() for _ in range(prompts)]
+    if not isinstance(seed, Sequence):
+        return [fold(int(seed), i) for i in range(prompts)]
+    seeds = [fold(int(one), 0) for one in seed]
+    if len(seeds) != prompts:
+        raise InvalidParameterError(f"{len(seeds)} seeds for {prompts} prompts; expected one seed per prompt, or a single one")
+    return seeds
 
 
 def _only(completions: Sequence[Completion]) -> Completion:

@@ -1,10 +1,12 @@
 """What a caller may ask of one generation; the keyword arguments of ``LLM.generate``, ``chat`` and ``stream``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any
 
 from headstart.errors import InvalidParameterError
+from headstart.sampling.kinds import check_choice, check_list, check_number, check_whole, is_whole
 from headstart.sampling.params import LogitsProcessor, SamplingParams
 
 
@@ -45,13 +47,19 @@ class GenerationOptions:
     logits_processors: Sequence[LogitsProcessor] = ()
     """Processors of transformers, or functions ``f(input_ids, scores)`` like them: they change logits after all of the above."""
     acceptance: str = "exact"
-    """"exact" never changes the text; "typical" and "threshold" are LOSSY: above temperature 0 the text depends on the drafter."""
+    """"exact" never changes the text. Above temperature 0 that of the others depends on drafter, tree and budget, so that a seed
+    repeats it only where these are the same: "rejection" is exact in distribution; "typical" and "threshold" are LOSSY."""
     epsilon: float | None = None
     """For "typical": the probability that is enough for a guess anywhere; 0.09 unless given."""
     delta: float | None = None
     """For "typical": where the model's entropy is H, a guess needs only delta * exp(-H); 0.3 unless given."""
     threshold: float | None = None
     """For "threshold": the probability that is enough for a guess; 0.09 unless given."""
+    replacement: bool = False
+    """For "rejection": draw the guesses for one place with replacement, so that one may come twice."""
+    draft_temperature: float | None = None
+    """Draw guesses at random from the drafter's own distribution, at this temperature, instead of taking the likeliest; the drafter
+    has to be one that can. With "rejection", which needs that, the temperature of the text unless given."""
     logprobs: bool = False
     """Report each token's log-probability under the model itself, before penalties, temperature and filters."""
     top_logprobs: int = 0
@@ -65,8 +73,8 @@ class GenerationOptions:
     ignore_eos: bool = False
     """Go on past the model's own end-of-text ids."""
     drafter: str | None = None
-    """"combined", "medusa", "medusa-static", "ngram" or "none" (plain); None takes the loaded default. Exact acceptance never
-    lets it change the text."""
+    """"combined", "medusa", "medusa-static", "hydra", "hydra-static", "mtp", "mtp-static", "draft-model", "ngram" or "none"
+    (plain); unless given, the one that the model was loaded with. Exact acceptance never lets it change the text."""
     nodes: int | None = None
     """How many tree nodes a pass may hold, the root included."""
     threads: int | None = None
@@ -79,12 +87,13 @@ class GenerationOptions:
     """How many cache positions the prompts of this call may hold at once."""
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         for name in ("max_new_tokens", "nodes", "threads", "max_context", "max_rows", "cache_tokens"):
             value = getattr(self, name)
-            if value is not None and not isinstance(value, int):
-                raise InvalidParameterError(f"{name} is {value!r}; expected a whole number")
-            if value is not None and value < 1:
-                raise InvalidParameterError(f"{name} is {value}; expected at least 1")
+            if value is not None:
+                check_whole(name, value)
+                if value < 1:
+                    raise InvalidParameterError(f"{name} is {value}; expected at least 1")
         _ = self.sampling  # raises for what is out of range, before a model is loaded
         if self.min_new_tokens < 0:
             raise InvalidParameterError(f"min_new_tokens is {self.min_new_tokens}; expected at least 0")
@@ -92,6 +101,32 @@ class GenerationOptions:
             raise InvalidParameterError(f"top_logprobs is {self.top_logprobs}; expected at least 0")
         if any(not string for string in self.stop_strings):
             raise InvalidParameterError("a stop string is empty; it would end every text at once. Leave it out")
+
+    def _check_kinds(self) -> None:
+        for name in ("min_new_tokens", "top_logprobs"):
+            check_whole(name, getattr(self, name))
+        for name in ("logprobs", "ignore_eos", "replacement"):
+            check_choice(name, getattr(self, name))
+        for name in ("epsilon", "delta", "threshold", "draft_temperature"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name))
+        if not isinstance(self.stop, str):
+            check_list("stop", self.stop or (), str, expected="a string or a list of strings")
+        check_list("stop_ids", self.stop_ids or (), Integral, expected="a list of token ids")
+        if isinstance(self.seed, Iterable):
+            check_list("seed", self.seed, Integral, expected="a whole number, a list of them, or None")
+        elif self.seed is not None:
+            check_whole("seed", self.seed, expected="a whole number, a list of them, or None")
+        if not isinstance(self.bad_words, str):
+            check_list(
+                "bad_words", self.bad_words or (), (str, Iterable), expected="a word, or a list of words and of lists of ids"
+            )
+        if not isinstance(self.logit_bias or {}, Mapping):
+            raise InvalidParameterError(f"logit_bias is {self.logit_bias!r}; expected numbers by token id, such as {{11: -2.5}}")
+        if not isinstance(self.acceptance, str):
+            raise InvalidParameterError(f"acceptance is {self.acceptance!r}; expected a rule's name, for instance 'exact'")
+        if self.drafter is not None and not isinstance(self.drafter, str):
+            raise InvalidParameterError(f"drafter is {self.drafter!r}; expected a drafter's name, for instance 'ngram', or None")
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> "GenerationOptions":
@@ -122,7 +157,8 @@ class GenerationOptions:
     @property
     def acceptance_options(self) -> dict[str, float]:
         """The parameters of the rule of acceptance that were given."""
-        given = {"epsilon": self.epsilon, "delta": self.delta, "threshold": self.threshold}
+        replacement = self.replacement or None
+        given = {"epsilon": self.epsilon, "delta": self.delta, "threshold": self.threshold, "replacement": replacement}
         return {name: value for name, value in given.items() if value is not None}
 
     @property
@@ -131,6 +167,6 @@ class GenerationOptions:
 
 
 def _id(token: int | str) -> int:
-    if isinstance(token, str) and not token.isdecimal():
+    if not is_whole(token) and not (isinstance(token, str) and token.isdecimal()):
         raise InvalidParameterError(f"logit_bias names {token!r}; expected token ids (whole numbers)")
     return int(token)

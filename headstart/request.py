@@ -33,9 +33,13 @@ class Request:
     nodes: int | None = None
     """How many tree nodes a pass may hold for this row, the root included; None takes the engine's."""
     acceptance: str = "exact"
-    """The name of the rule by which guesses are accepted: "exact", or a lossy one, "typical" or "threshold"."""
+    """The name of the rule by which guesses are accepted: "exact"; "rejection", exact in distribution and, like the lossy ones,
+    repeated by a seed only with the same drafter, tree and budget; "typical" or "threshold", lossy."""
     acceptance_options: Mapping[str, float] = field(default_factory=dict)
     """The rule's parameters by name, where they are not the usual ones."""
+    draft_temperature: float | None = None
+    """Above 0: candidates are drawn from the drafter's distribution at this temperature. None takes them by rank; with "rejection",
+    which needs them drawn, at the temperature of the text."""
     logprobs: int | None = None
     """Report what the base model thought of each token and of so many of the likeliest at its place; None reports nothing."""
     max_context: int | None = None

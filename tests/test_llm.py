@@ -92,6 +92,22 @@ class TestGenerate:
             assert [out.text for out in llm.generate(prompts, max_new_tokens=6, **options)] == expected, options
         assert not busy(llm)
 
+    @pytest.mark.parametrize("new", [None, 10])
+    def test_cache_tokens_count_what_a_text_can_grow_to(self, llm: LLM, new: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In a context of 12 each text can take 12 or, with 10 new ones, 11 positions: two of them have room in 24, not three."""
+        together = 0
+        submit = llm._submit
+
+        def counted(job: Any) -> None:
+            nonlocal together
+            submit(job)
+            together = max(together, len(llm._inbox))
+
+        monkeypatch.setattr(llm, "_submit", counted)
+        outs = llm.generate(list("abcde"), max_new_tokens=new, max_context=12, cache_tokens=24)
+        assert [out.text for out in outs] == [LETTERS[i + 1 : i + 1 + (new or 11)] for i in range(5)]
+        assert together == 2
+
     def test_more_prompts_than_rows(self) -> None:
         llm = tiny_llm(max_rows=2)
         assert [out.text for out in llm.generate(list("abcdefg"), max_new_tokens=2)] == ["bc", "cd", "de", "ef", "fg", "gh", "hi"]
@@ -258,7 +274,7 @@ class TestSeeds:
         assert len({out.seed for out in outs}) == 6
         assert len({out.token_ids for out in outs}) == 6
 
-    @pytest.mark.parametrize("seed", [0, -1, 2**63, 2**70 + 1, True])
+    @pytest.mark.parametrize("seed", [0, -1, 2**63, 2**70 + 1])
     def test_any_integer(self, loose: LLM, seed: int) -> None:
         out = loose.generate("a", seed=seed, **SAMPLED)
         assert loose.generate("a", seed=out.seed, **SAMPLED).token_ids == out.token_ids

@@ -40,6 +40,39 @@ class TestMistakes:
             ({"stop": ["a", ""]}, "a stop string is empty"),
             ({"nodes": 2.5}, r"nodes is 2.5; expected a whole number"),
             ({"max_new_tokens": "9"}, r"max_new_tokens is '9'; expected a whole number"),
+            ({"max_new_tokens": True}, "max_new_tokens is True; expected a whole number"),
+            ({"min_new_tokens": "1"}, "min_new_tokens is '1'; expected a whole number"),
+            ({"top_logprobs": 1.5}, "top_logprobs is 1.5; expected a whole number"),
+            ({"logprobs": "yes"}, "logprobs is 'yes'; expected True or False"),
+            ({"ignore_eos": 1}, "ignore_eos is 1; expected True or False"),
+            ({"temperature": "hot"}, "temperature is 'hot'; expected a number"),
+            ({"temperature": None}, "temperature is None; expected a number"),
+            ({"top_k": 2.5}, r"top_k is 2.5; expected None \(all tokens\) or a whole number"),
+            ({"top_p": "0.9"}, "top_p is '0.9'; expected a number"),
+            ({"presence_penalty": [1]}, r"presence_penalty is \[1\]; expected a number"),
+            ({"logit_bias": [1]}, r"logit_bias is \[1\]; expected numbers by token id"),
+            ({"logit_bias": {1: "x"}}, "logit_bias of id 1 is 'x'; expected a number"),
+            ({"logit_bias": {None: 1.0}}, "logit_bias names None; expected token ids"),
+            ({"bad_words": 3}, "bad_words is 3; expected a word, or a list"),
+            ({"bad_words": [3]}, "bad_words holds 3; expected a word, or a list"),
+            ({"allowed_token_ids": 5}, "allowed_token_ids holds 5; expected a list of token ids"),
+            ({"logits_processors": 3}, "logits_processors is 3; expected a list"),
+            ({"stop": 3}, "stop is 3; expected a string or a list of strings"),
+            ({"stop": ["a", 3]}, "stop holds 3; expected a string or a list of strings"),
+            ({"stop_ids": 3}, "stop_ids is 3; expected a list of token ids"),
+            ({"stop_ids": [1.5]}, "stop_ids holds 1.5; expected a list of token ids"),
+            ({"seed": "a"}, "seed is 'a'; expected a whole number, a list of them, or None"),
+            ({"seed": 1.5}, "seed is 1.5; expected a whole number"),
+            ({"seed": [1, "b"]}, "seed holds 'b'; expected a whole number"),
+            ({"acceptance": None}, "acceptance is None; expected a rule's name"),
+            ({"epsilon": "x"}, "epsilon is 'x'; expected a number"),
+            ({"replacement": 1}, "replacement is 1; expected True or False"),
+            ({"replacement": True}, "replacement is no parameter of the acceptance 'exact'.* acceptance='rejection'"),
+            ({"draft_temperature": "x"}, "draft_temperature is 'x'; expected a number"),
+            ({"draft_temperature": 0.0, "drafter": "medusa"}, "draft_temperature is 0.0; expected a number above 0, or None"),
+            ({"draft_temperature": 1.0, "drafter": "ngram"}, r"draft_temperature needs .* 'ngram' does not; expected one of \['m"),
+            ({"acceptance": "rejection"}, r"the acceptance 'rejection' needs a drafter that draws .* expected one of \['medusa"),
+            ({"drafter": 3}, "drafter is 3; expected a drafter's name"),
             ({"drafter": "eagle"}, r"drafter 'eagle' is not available; expected one of \['combined', 'medusa', "),
             ({"max_tokens": 5}, r"unknown options \['max_tokens'\]; expected some of \['max_new_tokens'"),
         ],
@@ -71,6 +104,31 @@ class TestMistakes:
         with pytest.raises(PromptError, match=f"the prompt has {CONTEXT} tokens"):
             llm.generate(["a", "a" * CONTEXT])
         assert not busy(llm)  # the good one is not left behind
+
+    @pytest.mark.parametrize(
+        ("last", "options", "message"),
+        [
+            ("", {"max_rows": 1}, r"prompts\[2\]: the prompt is empty"),
+            ("a" * CONTEXT, {"max_rows": 1}, rf"prompts\[2\]: the prompt has {CONTEXT} tokens"),
+            ([VOCAB], {"max_rows": 1}, r"prompts\[2\]: .*ids outside"),
+            ("a" * 12, {"cache_tokens": 15}, r"prompts\[2\]: a prompt of 12 tokens takes up to 18 pos.* cache_tokens is 15"),
+            ("a" * 20, {"max_rows": 1}, r"needs 34 cache slots; cache_tokens is 30"),  # 20 + 6 and a tree of 8: the model's own
+            ("a", {"seed": [1, 2]}, "2 seeds for 3 prompts; expected one seed per prompt"),
+            ("a", {"seed": [1, 2, 3, 4]}, "4 seeds for 3 prompts"),
+        ],
+    )
+    def test_a_list_is_checked_before_anything_is_decoded(
+        self, last: Any, options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        llm = tiny_llm(cache_tokens=30)
+
+        def prefill(*_: object) -> None:
+            raise AssertionError("a prompt was read")
+
+        monkeypatch.setattr(llm.model, "prefill", prefill)
+        with pytest.raises((PromptError, CapacityError, InvalidParameterError), match=message):
+            llm.generate(["a", "b", last], max_new_tokens=6, nodes=8, **options)
+        assert not busy(llm)
 
     def test_a_text_that_never_fits(self) -> None:
         llm = tiny_llm(cache_tokens=20)

@@ -87,10 +87,27 @@ class TestAcceptance:
         assert (exact.stats.acceptance, exact.stats.lossy) == ("exact", False)
         assert (typical.stats.acceptance, typical.stats.lossy) == ("typical", True)
 
-    @pytest.mark.parametrize("acceptance", ["typical", "threshold"])
+        drawn = write(llm, "a", acceptance="rejection", drafter="medusa")
+        assert (drawn.stats.acceptance, drawn.stats.lossy) == ("rejection", False)
+
+    @pytest.mark.parametrize("acceptance", ["typical", "threshold", "rejection"])
     def test_at_temperature_0_nothing_is_lost(self, llm: LLM, acceptance: str) -> None:
-        out = write(llm, "a", acceptance=acceptance)
+        out = write(llm, "a", acceptance=acceptance, drafter="medusa")
         assert (out.text, out.stats.steps) == ("bcdefg", 2)  # five after the first, at most four a step
+
+    def test_rejection_repeats_a_text_with_the_same_trees(self) -> None:
+        """Alone and in a batch, streamed and not. With other trees the same seed writes another text."""
+        llm = tiny_llm(sharpness=0.4)
+        options: dict[str, Any] = {
+            "acceptance": "rejection", "drafter": "medusa", "temperature": 1.0, "max_new_tokens": 20, "ignore_eos": True,
+        }  # fmt: skip
+        first = llm.generate("a", seed=5, nodes=6, **options)
+        others = llm.generate(["b", "a", "c"], seed=[1, 5, 2], nodes=6, **options)
+        assert others[1].token_ids == first.token_ids
+        streamed = [token for chunk in llm.stream("a", seed=5, nodes=6, **options) for token in chunk.token_ids]
+        assert streamed == list(first.token_ids)
+        assert llm.generate("a", seed=5, nodes=3, **options).token_ids != first.token_ids
+        assert first.stats.steps < 19  # some draws were accepted
 
     def test_lossy_rules_take_what_is_likely_enough(self) -> None:
         """The next letter has probability e^2 / (e^2 + 63) = 0.1, and heads are right: threshold 0.01 takes every guess, 0.5 none.
@@ -115,7 +132,7 @@ class TestAcceptance:
         ({"allowed_token_ids": []}, "allowed_token_ids is empty"),
         ({"bad_words": [""]}, "the bad word '' is empty"),
         ({"top_logprobs": -1}, "top_logprobs is -1; expected at least 0"),
-        ({"acceptance": "lucky"}, "acceptance 'lucky' is not known; expected one of exact, typical"),
+        ({"acceptance": "lucky"}, r"acceptance 'lucky' is not known; expected one of exact, rejection \(exact in"),
         ({"epsilon": 0.1}, "epsilon is no parameter of the acceptance 'exact'"),
         ({"acceptance": "typical", "epsilon": 2.0}, "epsilon is 2.0; expected a probability"),
     ],

@@ -1,4 +1,4 @@
-"""``headstart demo``: one question answered twice, plainly and with heads, to be seen and compared."""
+"""``headstart demo``: one question answered twice, plainly and with drafting, to be seen and compared."""
 
 import math
 import sys
@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from headstart.llm import LLM
 
 WARM_UP_TOKENS = 16
+GUESSERS = {
+    "combined": "heads and n-grams",
+    "ngram": "what followed the same tokens before",
+    "draft-model": "a smaller model",
+    "mtp": "the model's own further heads",
+}
+"""What makes the guesses, for people, where the drafter's name does not say it."""
 
 
 def run(
@@ -25,7 +32,7 @@ def run(
     json: bool = False,
     options: ModelOptions = ModelOptions(),
 ) -> int:
-    """Answer a question without heads, then with them; exit with 1 if the two texts differ.
+    """Answer a question plainly, then with drafting; exit with 1 if the two texts differ.
 
     Parameters
     ----------
@@ -52,17 +59,17 @@ def run(
     equal = list(plain.token_ids) == list(drafted.token_ids)
     speedup = drafted.stats.tokens_per_second / plain.stats.tokens_per_second
     if json:
-        record = {"model": model, "equal": equal, "speedup": speedup}
+        record = {"model": model, "drafter": llm.drafter, "equal": equal, "speedup": speedup}
         print(to_json({**record, "plain": completion_record(prompt, plain), "heads": completion_record(prompt, drafted)}))
     else:
-        print(_verdict(plain, drafted, equal, speedup))
+        print(_verdict(plain, drafted, equal, speedup, _guessers(llm)))
     return 0 if equal else 1
 
 
 def _answer(llm: "LLM", name: str, prompt: str, max_new_tokens: int, way: dict[str, Any], *, silent: bool) -> Completion:
     marks = StepMarks(sys.stdout)
     if not silent:
-        print(f"{'Plain decoding' if name == 'plain' else 'With heads'} ({marks.legend}):")
+        print(f"{'Plain decoding' if name == 'plain' else f'Drafting with {_guessers(llm)}'} ({marks.legend}):")
     completion = None
     for chunk in llm.stream(prompt, chat=True, max_new_tokens=max_new_tokens, **way):
         if not silent:
@@ -74,7 +81,11 @@ def _answer(llm: "LLM", name: str, prompt: str, max_new_tokens: int, way: dict[s
     return completion
 
 
-def _verdict(plain: Completion, drafted: Completion, equal: bool, speedup: float) -> str:
+def _guessers(llm: "LLM") -> str:
+    return f"{GUESSERS[llm.drafter]} ({llm.drafter})" if llm.drafter in GUESSERS else llm.drafter
+
+
+def _verdict(plain: Completion, drafted: Completion, equal: bool, speedup: float, guessers: str) -> str:
     if not equal:
         pairs = enumerate(zip(plain.token_ids, drafted.token_ids, strict=False))
         shorter = min(len(plain.token_ids), len(drafted.token_ids))
@@ -85,7 +96,7 @@ def _verdict(plain: Completion, drafted: Completion, equal: bool, speedup: float
         )
     line = f"The two texts are equal, token for token ({len(plain.token_ids)} tokens)."
     if not drafted.stats.proposed_tokens:
-        return f"{line} No token was proposed: this model has no heads yet; headstart train makes some."
+        return f"{line} No token was proposed by {guessers}; headstart train makes heads for a model that has none."
     if not math.isfinite(speedup):
         return f"{line} It was too short to time."
-    return f"{line} With heads, this run wrote {speedup:.2f} times as many tokens a second."
+    return f"{line} Drafting with {guessers}, this run wrote {speedup:.2f} times as many tokens a second."

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 import headstart
+from headstart.drafters.draft_options import DraftOptions
+from headstart.errors import InvalidParameterError
 from headstart.options import GenerationOptions
 
 if TYPE_CHECKING:
@@ -19,6 +21,10 @@ class ModelOptions:
 
     heads: str = "auto"
     """Heads to draft with: a directory or a hub id; "auto" takes the model's own where there are any, "none" goes without."""
+    draft_model: str | None = None
+    """A smaller model to draft with: a directory, a hub id or a GGUF file."""
+    draft_text: bool = False
+    """The draft model has another tokenizer: draft through text."""
     dtype: Literal["auto", "bfloat16", "float16", "float32", "float64"] = "auto"
     """Precision; "auto" is bfloat16 where the processor has it, else float32."""
     device: str = "auto"
@@ -34,6 +40,7 @@ class ModelOptions:
         return headstart.load(
             model,
             heads=heads,
+            draft_model=self._draft,
             drafter=drafter or "auto",
             dtype=self.dtype,
             device=self.device,
@@ -42,12 +49,22 @@ class ModelOptions:
             weights=self.weights,
         )
 
+    @property
+    def _draft(self) -> DraftOptions | None:
+        if self.draft_model is None:
+            if self.draft_text:
+                raise InvalidParameterError("--draft-text was given without a draft model; name one with --draft-model")
+            return None
+        return DraftOptions(model=self.draft_model, text=self.draft_text)
+
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class WritingOptions(GenerationOptions):
     """How a text is written: the options of one generation, as a command line can give them."""
 
+    max_new_tokens: int | None = 256
+    """How many tokens to write at most; a text ends with the model's context in any case."""
     seed: int | None = None
     """The same seed writes the same text; by default a fresh one, which is reported."""
     stop: tuple[str, ...] = ()

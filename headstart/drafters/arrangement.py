@@ -31,9 +31,16 @@ class Arrangement(Protocol):
         """How many guesses of each head it wants; 0 where no row has room for any."""
 
     def arrange(
-        self, guesses_KBR: torch.Tensor, log_q_KBR: torch.Tensor | None, roots_B: torch.Tensor, budgets: Sequence[Budget]
+        self,
+        guesses_KBR: torch.Tensor,
+        log_q_KBR: torch.Tensor | None,
+        roots_B: torch.Tensor,
+        budgets: Sequence[Budget],
+        *,
+        drawn: bool = False,
     ) -> CandidateTree:
-        """A tree for each row, within its budget."""
+        """A tree for each row, within its budget. Guesses that were ``drawn`` come in the order of the draws, while ``log_q_KBR``
+        is of the likeliest: the shape of the tree must not depend on the draws."""
 
 
 class StaticTree:
@@ -49,7 +56,13 @@ class StaticTree:
         return max(shape.width for shape in self._shapes(budgets))
 
     def arrange(
-        self, guesses_KBR: torch.Tensor, log_q_KBR: torch.Tensor | None, roots_B: torch.Tensor, budgets: Sequence[Budget]
+        self,
+        guesses_KBR: torch.Tensor,
+        log_q_KBR: torch.Tensor | None,
+        roots_B: torch.Tensor,
+        budgets: Sequence[Budget],
+        *,
+        drawn: bool = False,
     ) -> CandidateTree:
         by_shape: dict[TreeShape, list[int]] = defaultdict(list)
         for b, shape in enumerate(self._shapes(budgets)):
@@ -57,7 +70,8 @@ class StaticTree:
         parts = []
         for shape, members in by_shape.items():
             mine_KBR = guesses_KBR if len(members) == len(budgets) else guesses_KBR[:, members]
-            tokens_EB = mine_KBR[shape.head_E, :, shape.rank_E]
+            # of draws without replacement none may be left out, whatever ranks the shape names
+            tokens_EB = mine_KBR[shape.head_E, :, shape.sibling_E if drawn else shape.rank_E]
             tokens_BN = torch.cat([roots_B[members][:, None], tokens_EB.T], 1)
             parts.append((members, CandidateTree.of_shape(shape, tokens_BN)))
         return CandidateTree.assembled(len(budgets), parts, roots_B.device)
@@ -84,7 +98,13 @@ class GrownTree:
         return min(nodes - 1, WIDEST, self._vocab)
 
     def arrange(
-        self, guesses_KBR: torch.Tensor, log_q_KBR: torch.Tensor | None, roots_B: torch.Tensor, budgets: Sequence[Budget]
+        self,
+        guesses_KBR: torch.Tensor,
+        log_q_KBR: torch.Tensor | None,
+        roots_B: torch.Tensor,
+        budgets: Sequence[Budget],
+        *,
+        drawn: bool = False,
     ) -> CandidateTree:
         assert log_q_KBR is not None, "growing a tree needs the guesses' probabilities"
         nodes = min(max(budget.nodes for budget in budgets), self.nodes)

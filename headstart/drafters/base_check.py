@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
-from headstart.drafters.heads import HeadsConfig
+from headstart.drafters.kinds import AnyConfig
 from headstart.errors import HeadsError
 from headstart.models.protocol import BaseModel
 
@@ -28,7 +28,7 @@ def base_sample(model: BaseModel) -> tuple[float, ...]:
     return tuple(round(value, 6) for value in logits_BV[0].double().tolist())
 
 
-def check_base(config: HeadsConfig, sample: Sequence[float] | None, model: BaseModel) -> None:
+def check_base(config: AnyConfig, sample: Sequence[float] | None, model: BaseModel) -> None:
     """Raises HeadsError unless ``model`` has the sizes in ``config`` and, where a sample was kept, an LM head like it."""
     facts = model.facts
     trained_for = f"the heads were trained for {config.base_model or 'another base model'}"

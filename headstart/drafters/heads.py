@@ -1,11 +1,13 @@
-"""Medusa heads: small networks on the base model's last hidden state, each guessing one position further ahead.
+"""Medusa and Hydra heads: small networks on the base model's last hidden state, each guessing one position further ahead.
 
 Head k (from 0) at position t predicts token t + 2 + k. Source: Medusa (Cai et al. 2024), section 2.1.1. Conditioning on the
-root's embedding is ours: when drafting, the token t + 1 is known already.
+root's embedding is ours: when drafting, the token t + 1 is known already. Hydra heads (Ankner et al. 2024) also read the embeddings
+of the tokens t + 2 to t + 1 + k, the candidates before theirs on the path.
 
 All heads are one stack of tensors, so that each layer is one batched product for all of them.
 
-Shapes: B positions (any leading shape, flattened), K heads, D hidden, F width of the conditioning layer, V projected vocabulary.
+Shapes: B positions (any leading shape, flattened), K heads, D hidden, F width of the conditioning layer, V projected vocabulary,
+P tokens of a path below the root.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -25,6 +27,8 @@ class HeadsConfig:
 
     hidden_size: int
     vocab_size: int
+    kind: Literal["medusa", "hydra"] = "medusa"
+    """medusa: all heads guess at once; hydra: each also reads the candidates before its own on the path."""
     num_heads: int = 4
     num_layers: int = 1
     """Blocks per head."""
@@ -54,6 +58,12 @@ class HeadsConfig:
                 raise HeadsError(f"heads config: {name} is {getattr(self, name)}; expected at least 1")
         if self.num_layers < 0:
             raise HeadsError(f"heads config: num_layers is {self.num_layers}; expected at least 0")
+        if self.kind not in ("medusa", "hydra"):
+            raise HeadsError(f"heads config: kind is {self.kind!r}; expected 'medusa' or 'hydra'")
+        if self.kind == "hydra" and not self.condition_on_root:
+            raise HeadsError(
+                "heads config: hydra heads read all tokens of a path, so condition_on_root is false in vain; leave it out"
+            )
         if self.block not in ("residual", "mlp"):
             raise HeadsError(f"heads config: block is {self.block!r}; expected 'residual' or 'mlp'")
         if self.projection not in ("shared", "own"):
@@ -112,6 +122,9 @@ class MedusaHeads(nn.Module):
             self.condition_in = nn.Parameter(torch.empty(heads * width, 2 * hidden).normal_(std=(2 * hidden) ** -0.5))
             self.condition_bias = nn.Parameter(torch.zeros(heads * width))
             self.condition_out = nn.Parameter(torch.zeros(heads, hidden, width))
+        if config.kind == "hydra":
+            sizes = [k * hidden for k in range(1, heads)]
+            self.path_in = nn.ParameterList(torch.empty(width, size).normal_(std=(2 * hidden + size) ** -0.5) for size in sizes)
         if config.projection == "own":
             self.own_projection = nn.Parameter(torch.zeros(heads, config.projected_vocab, hidden))
 
@@ -124,27 +137,34 @@ class MedusaHeads(nn.Module):
         """Start every head's own projection as a copy of the LM head's rows (paper). Only for ``projection="own"``."""
         self.own_projection.copy_(weight_VD.to(self.own_projection.dtype).expand_as(self.own_projection))
 
-    def states(self, hidden_BD: torch.Tensor, root_BD: torch.Tensor | None) -> torch.Tensor:
+    def states(self, hidden_BD: torch.Tensor, root_BD: torch.Tensor | None, path_BPD: torch.Tensor | None = None) -> torch.Tensor:
         """Each head's state before its projection, K x B x D.
 
         ``root_BD`` is the embedding of the token after the hidden state's position; read only when conditioned on it.
+        ``path_BPD`` are those of the K - 1 tokens after that one; only Hydra heads read them, head k the first k.
         """
         x_KBD = hidden_BD.expand(self.config.num_heads, *hidden_BD.shape)
         if self.config.condition_on_root:
             assert root_BD is not None, "these heads read the root's embedding"
-            x_KBD = x_KBD + self._conditioning(hidden_BD, root_BD)
+            x_KBD = x_KBD + self._conditioning(hidden_BD, root_BD, path_BPD)
         for weight_KDD, bias_KD in zip(self.block_weight, self.block_bias, strict=True):
             z_KBD = torch.baddbmm(bias_KD[:, None], x_KBD, weight_KDD.transpose(1, 2))
             x_KBD = x_KBD + F.silu(z_KBD) if self.config.block == "residual" else F.relu(z_KBD)
         return x_KBD
 
-    def _conditioning(self, hidden_BD: torch.Tensor, root_BD: torch.Tensor) -> torch.Tensor:
+    def _conditioning(self, hidden_BD: torch.Tensor, root_BD: torch.Tensor, path_BPD: torch.Tensor | None) -> torch.Tensor:
         size = (self.config.hidden_size,)
-        # both normalised: an embedding is much smaller than a hidden state after the final norm
+        # all normalised: an embedding is much smaller than a hidden state after the final norm
         joined = torch.cat([F.rms_norm(hidden_BD, size), F.rms_norm(root_BD.to(hidden_BD.dtype), size)], -1)
-        z_BF = F.silu(F.linear(joined, self.condition_in, self.condition_bias))
+        z_BF = F.linear(joined, self.condition_in, self.condition_bias)
         z_KBF = z_BF.unflatten(-1, (self.config.num_heads, -1)).transpose(0, 1)
-        return torch.bmm(z_KBF, self.condition_out.transpose(1, 2))
+        if self.config.kind == "hydra":
+            assert path_BPD is not None, "these heads read the tokens of the path"
+            # the first layer's product over [hidden; root; path], in the part that all paths of a row share and the rest
+            path_BPD = F.rms_norm(path_BPD.to(hidden_BD.dtype), size)
+            parts = [F.linear(path_BPD[:, : k + 1].flatten(1), weight_FI) for k, weight_FI in enumerate(self.path_in)]
+            z_KBF = torch.stack([z_KBF[0], *(z_BF + part_BF for z_BF, part_BF in zip(z_KBF[1:], parts, strict=True))])
+        return torch.bmm(F.silu(z_KBF), self.condition_out.transpose(1, 2))
 
     def logits(self, states_KBD: torch.Tensor, shared: Projection | None) -> torch.Tensor:
         """Logits K x B x V over ``draft_ids_V``. ``shared`` is the base model's LM head over those ids."""
@@ -154,6 +174,12 @@ class MedusaHeads(nn.Module):
         heads, rows, size = states_KBD.shape
         return shared(states_KBD.reshape(heads * rows, size)).view(heads, rows, -1)
 
-    def forward(self, hidden_BD: torch.Tensor, root_BD: torch.Tensor | None, shared: Projection | None) -> torch.Tensor:
+    def forward(
+        self,
+        hidden_BD: torch.Tensor,
+        root_BD: torch.Tensor | None,
+        shared: Projection | None,
+        path_BPD: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Logits K x B x V of all heads."""
-        return self.logits(self.states(hidden_BD, root_BD), shared)
+        return self.logits(self.states(hidden_BD, root_BD, path_BPD), shared)

@@ -19,6 +19,8 @@ from safetensors.torch import save
 
 from headstart.drafters.base_check import VALUES, check_base
 from headstart.drafters.heads import HeadsConfig, MedusaHeads
+from headstart.drafters.kinds import CONFIGS, AnyConfig, AnyHeads
+from headstart.drafters.mtp_heads import MtpConfig, MtpHeads
 from headstart.drafters.tree_file import TreeFile
 from headstart.errors import HeadsError
 from headstart.models.protocol import BaseModel
@@ -29,13 +31,12 @@ from headstart.trees.shape import TreeShape
 
 CONFIG, WEIGHTS, TREE, CARD = "config.json", "heads.safetensors", "tree.json", "README.md"
 _FORMAT = 1
-_DRAFTER = "medusa"
 _DRAFT_IDS = "draft_ids"
 _DEFAULT_CARD = """---
 library_name: headstart
-tags: [headstart, medusa, speculative-decoding]
+tags: [headstart, {kind}, speculative-decoding]
 ---
-Medusa heads for {base_model}, made with Headstart.
+{name} heads for {base_model}, made with Headstart.
 """
 
 
@@ -59,7 +60,7 @@ class HeadsDirectory(ModelHubMixin, library_name="headstart", tags=["medusa", "s
 
     def __init__(
         self,
-        heads: MedusaHeads,
+        heads: AnyHeads,
         tree: TreeShape,
         *,
         nodes: int | None = None,
@@ -86,7 +87,7 @@ class HeadsDirectory(ModelHubMixin, library_name="headstart", tags=["medusa", "s
         self.dtype = dtype
 
     @property
-    def config(self) -> HeadsConfig:
+    def config(self) -> AnyConfig:
         return self.heads.config
 
     @property
@@ -153,10 +154,12 @@ class HeadsDirectory(ModelHubMixin, library_name="headstart", tags=["medusa", "s
             stored = _DRAFT_IDS if name == "draft_ids_V" else name
             state[stored] = tensor.to(torch.int32 if stored == _DRAFT_IDS else self.dtype).contiguous().cpu()
         (save_directory / WEIGHTS).write_bytes(save(state, metadata={"format": "pt"}))
-        config = {"format": _FORMAT, "drafter": _DRAFTER, **self.config.to_dict(), "base_check": self.base_check}
+        config = {"format": _FORMAT, **self.config.to_dict(), "base_check": self.base_check}
         (save_directory / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         (save_directory / TREE).write_text(self.tree_file.to_json(), encoding="utf-8")
-        card = self.card or _DEFAULT_CARD.format(base_model=self.config.base_model or "a base model")
+        kind = self.config.kind
+        base_model = self.config.base_model or "a base model"
+        card = self.card or _DEFAULT_CARD.format(kind=kind, name=kind.capitalize(), base_model=base_model)
         (save_directory / CARD).write_text(card, encoding="utf-8")
 
     @classmethod
@@ -212,7 +215,7 @@ class HeadsDirectory(ModelHubMixin, library_name="headstart", tags=["medusa", "s
             calibration=tree_file.calibration,
             predicted=tree_file.predicted,
             card=card,
-            dtype=heads.block_weight.dtype,
+            dtype=next(heads.parameters()).dtype,
         )
 
 
@@ -247,30 +250,31 @@ def _text(path: Path) -> str:
         raise HeadsError(f"{path} is not UTF-8: {error}; save the heads again") from error
 
 
-def _read_config(path: Path) -> tuple[HeadsConfig, Sequence[float] | None]:
+def _read_config(path: Path) -> tuple[AnyConfig, Sequence[float] | None]:
     try:
         data = json.loads(_text(path))
     except ValueError as error:
         raise HeadsError(f"{path} is not JSON: {error}; save the heads again") from error
     if not isinstance(data, dict):
         raise HeadsError(f"{path} holds a {type(data).__name__}; expected a JSON object")
-    version, drafter = data.pop("format", None), data.pop("drafter", None)
-    if version != _FORMAT or drafter != _DRAFTER:
+    if (version := data.pop("format", None)) != _FORMAT:
         raise HeadsError(
-            f"{path} says format {version!r} and drafter {drafter!r}; expected {_FORMAT} and {_DRAFTER!r}. It was written by"
-            " another version or project: update Headstart, or convert the heads"
+            f"{path} says format {version!r}; expected {_FORMAT}. It was written by another version or project: update Headstart,"
+            " or convert the heads"
         )
+    if "kind" not in data:
+        data["kind"] = data.pop("drafter", "medusa")  # its name in the first files
     sample = data.pop("base_check", None)
     numbers = isinstance(sample, list) and all(isinstance(value, (int, float)) for value in sample) and len(sample) == VALUES
     if sample is not None and not numbers:
         raise HeadsError(f"{path}: base_check is {sample!r}; expected a list of {VALUES} numbers or null. Save the heads again")
     try:
-        return HeadsConfig.from_dict(data), sample
+        return CONFIGS.get(str(data["kind"]), HeadsConfig).from_dict(data), sample
     except HeadsError as error:
         raise HeadsError(f"{path}: {error}") from error
 
 
-def _read_heads(path: Path, config: HeadsConfig) -> MedusaHeads:
+def _read_heads(path: Path, config: AnyConfig) -> AnyHeads:
     if (wrong := fault(path)) is not None:
         raise HeadsError(f"{path} is broken: {wrong}. Copy or download it again")
     with safe_open(path, framework="pt") as file:
@@ -278,7 +282,11 @@ def _read_heads(path: Path, config: HeadsConfig) -> MedusaHeads:
     draft_ids = state.pop(_DRAFT_IDS, None)
     _check_draft_ids(path, draft_ids, config)
     with torch.device("meta"):  # shapes first, no memory for weights that are replaced at once
-        heads = MedusaHeads(config, None if draft_ids is None else draft_ids.to(torch.int64))
+        heads: AnyHeads
+        if isinstance(config, MtpConfig):
+            heads = MtpHeads(config)
+        else:
+            heads = MedusaHeads(config, None if draft_ids is None else draft_ids.to(torch.int64))
     expected = {name: tensor.shape for name, tensor in heads.state_dict().items() if name != "draft_ids_V"}
     for what, names in (("lacks", expected.keys() - state.keys()), ("has the unexpected", state.keys() - expected.keys())):
         if names:
@@ -292,7 +300,7 @@ def _read_heads(path: Path, config: HeadsConfig) -> MedusaHeads:
     return heads
 
 
-def _check_draft_ids(path: Path, draft_ids: torch.Tensor | None, config: HeadsConfig) -> None:
+def _check_draft_ids(path: Path, draft_ids: torch.Tensor | None, config: AnyConfig) -> None:
     wanted = config.draft_vocab_size
     if (draft_ids is None) != (wanted is None):
         wrong = "lacks" if draft_ids is None else "has the unexpected"

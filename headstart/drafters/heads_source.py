@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from headstart.drafters.gain import Gain
 from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.protocol import Budget, DrafterFacts
 from headstart.sampling.row import RowSampling
@@ -15,40 +16,26 @@ from headstart.trees.best_first import Guess
 from headstart.trees.calibration import Calibration
 from headstart.trees.growth import WIDEST
 
-_BELIEF = 8.0  # expected right guesses that the calibration's word counts for
-_MOST = 0.999
-
 
 @dataclass
 class HeadsOfRow:
     """One row's guesses by depth, and by how much more often than the calibration says they are right on its text."""
 
     hidden_D: torch.Tensor
-    right: float = _BELIEF
-    expected: float = _BELIEF
+    gain: Gain = field(default_factory=Gain)
     guesses_K: list[list[Guess]] = field(default_factory=list)
-
-    @property
-    def gain(self) -> float:
-        return self.right / self.expected
 
     def after(self, path: tuple[int, ...]) -> list[Guess]:
         """The guesses of one depth are the same on all paths."""
         if len(path) >= len(self.guesses_K):
             return []
-        gain = self.gain
-        return [(token, min(gain * chance, _MOST)) for token, chance in self.guesses_K[len(path)]]
+        return self.gain.applied(self.guesses_K[len(path)])
 
     def learn(self, tokens: Sequence[int]) -> None:
         """From the ids that came, as far as the heads' first guesses were right."""
         for token, guesses in zip(tokens, self.guesses_K, strict=False):
-            if not guesses:
+            if not self.gain.learn(guesses, token):
                 return
-            first, chance = guesses[0]
-            self.expected += chance
-            if first != token:
-                return
-            self.right += 1.0
 
 
 class HeadsSource:

@@ -6,19 +6,21 @@ Shapes: B rows, T prompt positions, D hidden, M accepted nodes.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
 from headstart.drafters.arrangement import Arrangement, StaticTree
 from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.protocol import Budget, DrafterFacts
-from headstart.errors import TreeError
+from headstart.drafters.shape_check import check_shape
 from headstart.sampling.row import RowSampling
 from headstart.trees.candidate import CandidateTree
+from headstart.trees.drawn import Drawn
 
 
 class MedusaDrafter:
-    """Heads, and the way their guesses are arranged in a tree.
+    """Heads, and the way their guesses are arranged in a tree: by rank, or drawn from the heads at a ``draft_temperature``.
 
     Raises:
         TreeError: a static tree is deeper than the heads or wider than their vocabulary.
@@ -27,18 +29,8 @@ class MedusaDrafter:
     def __init__(self, guesses: HeadGuesses, arrangement: Arrangement, *, name: str = "medusa") -> None:
         config = guesses.heads.config
         if isinstance(arrangement, StaticTree):
-            tree = arrangement.shape
-            if tree.depth > config.num_heads:
-                raise TreeError(
-                    f"the tree is {tree.depth} deep, but there are {config.num_heads} heads; cut it with"
-                    f" tree.limited(depth={config.num_heads}) or train more heads"
-                )
-            if tree.width > config.projected_vocab:
-                raise TreeError(
-                    f"the tree asks for guess number {tree.width} of a head that knows {config.projected_vocab} tokens; cut it with"
-                    f" tree.limited(width={config.projected_vocab})"
-                )
-        self.facts = DrafterFacts(name=name, depth=config.num_heads, nodes=arrangement.nodes, hidden="last")
+            check_shape(arrangement.shape, config)
+        self.facts = DrafterFacts(name=name, depth=config.num_heads, nodes=arrangement.nodes, hidden="last", samples=True)
         self._guesses = guesses
         self._arrangement = arrangement
         self._hidden: dict[int, torch.Tensor] = {}
@@ -51,10 +43,31 @@ class MedusaDrafter:
         ranks = self._arrangement.width(budgets)
         if not ranks:
             return CandidateTree.roots_only(roots_B)
+        drawing = [state.draft_temperature is not None for state in sampling]
+        if any(drawing) and not all(drawing):
+            return self._apart(rows, sampling, budgets, drawing)
         hidden_BD = torch.stack([self._hidden[row] for row in rows])
-        probabilities = self._arrangement.reads_worth
-        guesses_KBR, log_q_KBR = self._guesses.best(hidden_BD, roots_B, sampling, ranks, probabilities=probabilities)
-        return self._arrangement.arrange(guesses_KBR, log_q_KBR, roots_B, budgets)
+        if not all(drawing):
+            probabilities = self._arrangement.reads_worth
+            guesses_KBR, log_q_KBR = self._guesses.best(hidden_BD, roots_B, sampling, ranks, probabilities=probabilities)
+            return self._arrangement.arrange(guesses_KBR, log_q_KBR, roots_B, budgets)
+        guesses_KBR, worth_KBR, q_BKV = self._guesses.draw(hidden_BD, roots_B, sampling, ranks)
+        tree = self._arrangement.arrange(guesses_KBR, worth_KBR, roots_B, budgets, drawn=True)
+        # head k guesses at depth k + 1, the same on all paths: what stands below a node is drawn from the head of its depth
+        source_BN = tree.depth_BN.masked_fill(tree.depth_BN >= self.facts.depth, -1)
+        replacement_B = torch.tensor([state.draft_replacement for state in sampling], device=roots_B.device)
+        return replace(tree, drawn=Drawn(q_BKV, source_BN, replacement_B))
+
+    def _apart(
+        self, rows: Sequence[int], sampling: Sequence[RowSampling], budgets: Sequence[Budget], drawing: Sequence[bool]
+    ) -> CandidateTree:
+        """Rows whose candidates are drawn, and the others."""
+        parts = []
+        for kind in (True, False):
+            mine = [b for b, drawn in enumerate(drawing) if drawn == kind]
+            tree = self.propose([rows[b] for b in mine], [sampling[b] for b in mine], [budgets[b] for b in mine])
+            parts.append((mine, tree))
+        return CandidateTree.assembled(len(rows), parts, self._guesses.device)
 
     def commit(self, row: int, tokens: Sequence[int], hidden_MD: torch.Tensor) -> None:
         self._hidden[row] = hidden_MD[-1]

@@ -41,10 +41,11 @@ class NgramText:
         self._prompt = len(prompt_ids)
         self._trust: dict[tuple[int, bool], tuple[float, float]] = {}
 
-    def catch_up(self, generated: Sequence[int]) -> None:
+    def catch_up(self, generated: Sequence[int], *, learn: bool = True) -> None:
         """Take the ids that have been written since, and learn from each how good the guesses for it were."""
         for token in generated[len(self._index) - self._prompt :]:
-            self._learn(token)
+            if learn:
+                self._learn(token)
             self._index.append(token)
 
     def after(self, path: tuple[int, ...]) -> list[Guess]:
@@ -126,8 +127,8 @@ class NgramDrafter:
     def continuations(self, rows: Sequence[int], sampling: Sequence[RowSampling], budgets: Sequence[Budget]) -> list[NgramText]:
         """Each row's guesses, as what several drafters' trees are grown from."""
         texts = [self._texts[row] for row in rows]
-        for text, state in zip(texts, sampling, strict=True):
-            text.catch_up(state.generated)
+        for text, state, budget in zip(texts, sampling, budgets, strict=True):
+            text.catch_up(state.generated, learn=budget.nodes > 1)  # plain decoding has no time for it
         return texts
 
     def propose(self, rows: Sequence[int], sampling: Sequence[RowSampling], budgets: Sequence[Budget]) -> CandidateTree:

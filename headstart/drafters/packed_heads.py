@@ -28,14 +28,14 @@ class PackedHeads:
         self._residual = config.block == "residual"
         self._condition_in: Linear | None = None
         if config.condition_on_root:
-            self._condition_in = _packed(heads.condition_in.detach(), heads.condition_bias.detach())
-            self._condition_out_K = [_packed(weight.detach()) for weight in heads.condition_out]
+            self._condition_in = packed_matrix(heads.condition_in.detach(), heads.condition_bias.detach())
+            self._condition_out_K = [packed_matrix(weight.detach()) for weight in heads.condition_out]
         self._blocks_LK = [
-            [_packed(weight.detach(), bias.detach()) for weight, bias in zip(weight_K, bias_K, strict=True)]
+            [packed_matrix(weight.detach(), bias.detach()) for weight, bias in zip(weight_K, bias_K, strict=True)]
             for weight_K, bias_K in zip(heads.block_weight, heads.block_bias, strict=True)
         ]
         self._shared = shared
-        self._own_K = [_packed(weight.detach()) for weight in heads.own_projection] if shared is None else []
+        self._own_K = [packed_matrix(weight.detach()) for weight in heads.own_projection] if shared is None else []
 
     @staticmethod
     def worthwhile(heads: MedusaHeads) -> bool:
@@ -58,5 +58,6 @@ class PackedHeads:
         return self._shared(torch.cat(states_K)).view(self._heads, len(hidden_BD), -1)
 
 
-def _packed(weight_OI: torch.Tensor, bias_O: torch.Tensor | None = None) -> Linear:
+def packed_matrix(weight_OI: torch.Tensor, bias_O: torch.Tensor | None = None) -> Linear:
+    """A matrix of heads, in 8 bits where the processor has products of those."""
     return Int8Linear(weight_OI, bias_O) if int8_fault() is None else PackedLinear(weight_OI, bias_O)

@@ -24,6 +24,8 @@ class DrafterFacts:
     """The largest tree that it proposes, the root included; None is as large as the budget."""
     hidden: Literal["none", "last", "all"] = "last"
     """Which hidden states of the prompt :meth:`Drafter.start` wants."""
+    layer: Literal["final", "trunk"] = "final"
+    """Where its hidden states are taken: after the final norm, or before the last layer (whose tap it opens)."""
     samples: bool = False
     """Whether candidates are drawn at random, so that ``rejection`` applies to them."""
 

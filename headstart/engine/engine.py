@@ -6,6 +6,7 @@ one pass over a chunk of those). Not thread-safe: one caller at a time.
 Shapes: B rows, N tree nodes, T positions of a chunk, V vocabulary, D hidden.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -13,24 +14,24 @@ from typing import TypeVar
 
 import torch
 
-from headstart.acceptance.rules import accept, rule_of
+from headstart.acceptance.rules import accept
 from headstart.acceptance.walk import Accepted
 from headstart.completion import TokenLogprob
 from headstart.drafters.protocol import Drafter
-from headstart.engine.budget import FixedBudget, TreeBudget
+from headstart.engine.admission import Admission
+from headstart.engine.budget import TreeBudget
 from headstart.engine.clock import Clock
 from headstart.engine.event import Event
 from headstart.engine.row import Row
 from headstart.engine.scheduler import Scheduler
 from headstart.engine.stop import crop
-from headstart.errors import InvalidParameterError, PromptError
 from headstart.models.protocol import BaseModel
 from headstart.request import Request
 from headstart.sampling.logprobs import token_logprobs
-from headstart.sampling.noise import fold
-from headstart.sampling.processor_list import processor_list
-from headstart.sampling.row import RowSampling, choose
+from headstart.sampling.row import choose
 from headstart.trees.candidate import CandidateTree
+
+logger = logging.getLogger("headstart")
 
 Outcome = TypeVar("Outcome")
 
@@ -58,9 +59,10 @@ class Engine:
     ) -> None:
         self.model = model
         self.drafters = dict(drafters)
-        self.nodes = nodes
         self.budgets = dict(budgets or {})
         self.scheduler = Scheduler(model.cache)
+        self._admission = Admission(model.facts, self.drafters, nodes=nodes, budgets=self.budgets)
+        self._counts_padding = model.facts.device.type == "cpu"
         self._numbers = count()
 
     @property
@@ -75,38 +77,43 @@ class Engine:
             CapacityError: it can never fit into the cache.
             InvalidParameterError: a parameter is out of range.
         """
-        row = Row(
-            number=next(self._numbers),
-            request=request,
-            sampling=RowSampling(params=request.params, seed=fold(request.seed, 0), prompt_length=len(request.prompt_ids)),
-            limit=self._limit(request),
-            tree=self._tree_budget(request),
-            rule=rule_of(request.acceptance, request.acceptance_options),
-        )
-        row.sampling.processors += processor_list(
-            request.params,
-            request.prompt_ids,
-            vocab_size=self.model.facts.vocab_size,
-            min_new_tokens=request.min_new_tokens,
-            stop_ids=request.stop_ids,
-        )
-        row.stats.prompt_tokens = len(request.prompt_ids)
-        row.stats.acceptance, row.stats.lossy = row.rule.name, row.rule.lossy
+        row = self._admission.row(next(self._numbers), request)
         self.scheduler.add(row)
         return row.number
+
+    def check(self, request: Request) -> int:
+        """Raises whatever :meth:`add` would raise, and queues nothing. Returns how many positions the text can take."""
+        row = self._admission.row(-1, request)
+        self.scheduler.check(row)
+        return row.slots
+
+    def budget(self, drafter: str, nodes: int | None = None) -> TreeBudget:
+        """What decides about the trees of a request with this drafter that asks for so many nodes; None asks for nothing."""
+        return self._admission.budget(drafter, nodes)
 
     @torch.inference_mode()
     def cancel(self, number: int) -> Event | None:
         """Stop a request now, its cache row and its drafter's state given back; None if it has finished already."""
         for row in [*self.scheduler.rows, *self.scheduler.waiting]:
             if row.number == number:
-                self._forget(row)
-                return Event(number, (), "cancelled", None, row.stats)
+                return Event(number, (), "cancelled", None, row.stats, self._forget(row))
         return None
 
     @torch.inference_mode()
     def step(self) -> list[Event]:
-        """Admit, prefill one chunk, decode one step. Returns what each request emitted."""
+        """Admit, prefill one chunk, decode one step. Returns what each request emitted.
+
+        What goes wrong with one request ends that request alone. An exception is of the model, or an interruption: then nobody
+        knows how far each row has come, and all requests are gone, the waiting ones too.
+        """
+        try:
+            return self._step()
+        except BaseException:
+            for row in self.scheduler.clear():
+                _also(self._stop_drafting(row))
+            raise
+
+    def _step(self) -> list[Event]:
         self.scheduler.admit()
         decoding = [row for row in self.scheduler.rows if row.running]
         events = self._prefill(self.scheduler.next_prefill(PREFILL_TOKENS))
@@ -129,7 +136,7 @@ class Engine:
         failed: list[tuple[Row, Exception]] = []
         for b, (row, n) in enumerate(zip(rows, counts, strict=True)):
             try:
-                self._start_drafting(row, n, hidden_BTD[b])
+                self._start_drafting(row, n, self._read_by(row, hidden_BTD)[b])
             except Exception as error:  # noqa: BLE001  (the drafter failed on this prompt)
                 failed.append((row, error))
                 continue
@@ -153,6 +160,10 @@ class Engine:
             drafter.start(row.number, ids[row.prefilled : end], hidden_TD[:n])
         elif end == len(ids):
             drafter.start(row.number, ids, hidden_TD[n - 1 : n])
+
+    def _read_by(self, row: Row, hidden: torch.Tensor) -> torch.Tensor:
+        """The states of the newest pass that the row's drafter reads; ``hidden`` are the final ones."""
+        return self.model.tap.states_BND if self.drafters[row.request.drafter].facts.layer == "trunk" else hidden
 
     def _first_roots(self, done: Sequence[Row], last_BD: torch.Tensor) -> list[Event]:
         """Logits of the last prompt position alone, the token chosen there, and what that makes of the row."""
@@ -181,7 +192,6 @@ class Engine:
             outcomes |= self._accept(tree, logits_BNV, [None if b in outcomes else row for b, row in enumerate(rows)])
             clock.lap("accept")
         events = []
-        proposed_B = ((tree.tokens_BN >= 0).sum(-1) - 1).tolist()
         # from the last cache row down: a row that finishes hands its place to the last one
         for row in sorted(decoding, key=lambda row: row.slot_row, reverse=True):
             b = row.slot_row
@@ -190,9 +200,9 @@ class Engine:
                 events.append(self._failed(row, outcome))
                 continue
             row.stats.steps += 1
-            row.stats.proposed_tokens += proposed_B[b]
+            row.stats.proposed_tokens += sum(token >= 0 for token in tree.read()[0][b]) - 1
             _count_depths(row, len(outcome.path) - 1)
-            events.append(self._emit(row, outcome, logits_BNV[b], hidden_BND[b]))
+            events.append(self._emit(row, outcome, logits_BNV[b], self._read_by(row, hidden_BND)[b]))
         clock.lap("commit")
         clock.lap("other")
         accepted = [len(outcome.path) - 1 for outcome in outcomes.values() if isinstance(outcome, Accepted)]
@@ -237,9 +247,12 @@ class Engine:
         return budget if whole else None
 
     def _logits(self, tree: CandidateTree, hidden_BND: torch.Tensor) -> torch.Tensor:
-        """Logits of the nodes that are no padding; the others' are zero and never read."""
+        """Logits of the nodes that are no padding; the others' mean nothing and are never read.
+
+        On a device all nodes are multiplied: to know how many are real the host would have to wait for it.
+        """
         real_BN = (tree.tokens_BN >= 0).to(hidden_BND.device)
-        if bool(real_BN.all()):
+        if not self._counts_padding or bool(real_BN.all()):
             return self.model.lm_head(hidden_BND)
         logits_MV = self.model.lm_head(hidden_BND[real_BN])
         logits_BNV = logits_MV.new_zeros((*real_BN.shape, logits_MV.shape[-1]))
@@ -264,18 +277,20 @@ class Engine:
 
         ``hidden_ND`` is None after prefill, which leaves nothing to commit.
         """
+        logprobs = None
         try:
+            if row.request.logprobs is not None:
+                logprobs = token_logprobs(logits_NV[list(accepted.path)], accepted.tokens, row.request.logprobs)
             cut = crop(accepted.tokens, len(row.sampling.generated), row.limit, row.request)
-        except Exception as error:  # noqa: BLE001  (the request's own matcher failed)
+        except Exception as error:  # noqa: BLE001  (the request's own matcher failed, for instance)
             return self._failed(row, error)
         row.sampling.generated += cut.token_ids
         row.stats.emitted_tokens += len(cut.token_ids)
-        logprobs = None
-        if row.request.logprobs is not None:
-            where = list(accepted.path[: len(cut.token_ids)])
-            logprobs = token_logprobs(logits_NV[where], cut.token_ids, row.request.logprobs)
+        logprobs = None if logprobs is None else logprobs[: len(cut.token_ids)]
         if cut.finish_reason is not None:
-            self._forget(row)
+            wrong = self._forget(row)
+            if wrong is not None:
+                return Event(row.number, cut.token_ids, "error", cut.ended_by, row.stats, wrong, logprobs)
         elif hidden_ND is not None:
             self.model.cache.commit(row.slot_row, accepted.path)
             path = list(accepted.path)
@@ -289,43 +304,26 @@ class Engine:
     def _failed(
         self, row: Row, error: Exception, token_ids: Sequence[int] = (), logprobs: Sequence[TokenLogprob] | None = None
     ) -> Event:
-        self._forget(row)
+        _also(self._forget(row))
         return Event(row.number, token_ids, "error", None, row.stats, error, logprobs)
 
-    def _forget(self, row: Row) -> None:
+    def _forget(self, row: Row) -> Exception | None:
+        """Give the row's places back, in the cache and at its drafter, whose failure is returned."""
         self.scheduler.remove(row)
-        self.drafters[row.request.drafter].stop(row.number)
+        return self._stop_drafting(row)
 
-    def _limit(self, request: Request) -> int:
-        """How many ids the request may emit; everything about it is checked here."""
-        facts = self.model.facts
-        context = min(facts.context_length, request.max_context or facts.context_length)
-        ids = request.prompt_ids
-        if not ids:
-            raise PromptError("the prompt is empty; give at least one token (a model with a BOS token can start from that)")
-        if len(ids) >= context:
-            raise PromptError(
-                f"the prompt has {len(ids)} tokens and the context {context}: no room for one more token. Shorten the prompt"
-            )
-        if min(ids) < 0 or max(ids) >= facts.vocab_size:
-            raise PromptError(f"the prompt holds ids outside 0 to {facts.vocab_size - 1}; were they made by another tokenizer?")
-        if request.drafter not in self.drafters:
-            raise InvalidParameterError(f"drafter {request.drafter!r} is not available; expected one of {sorted(self.drafters)}")
-        for name, least in (("max_new_tokens", 1), ("min_new_tokens", 0), ("logprobs", 0)):
-            value = getattr(request, name)
-            if value is not None and value < least:
-                raise InvalidParameterError(f"{name} is {value}; expected at least {least}")
-        room = context - len(ids)
-        return room if request.max_new_tokens is None else min(request.max_new_tokens, room)
+    def _stop_drafting(self, row: Row) -> Exception | None:
+        try:
+            self.drafters[row.request.drafter].stop(row.number)
+        except Exception as error:  # noqa: BLE001  (reported with the row; the others go on)
+            return error
+        return None
 
-    def _tree_budget(self, request: Request) -> TreeBudget:
-        if request.nodes is None and request.drafter in self.budgets:
-            return self.budgets[request.drafter]
-        nodes = self.nodes if request.nodes is None else request.nodes
-        if nodes < 1:
-            raise InvalidParameterError(f"nodes is {nodes}; expected at least 1, the root (1 is plain decoding)")
-        facts = self.drafters[request.drafter].facts
-        return FixedBudget(1 if not facts.depth else nodes if facts.nodes is None else min(nodes, facts.nodes))
+
+def _also(error: Exception | None) -> None:
+    """What a drafter did wrong when it was told of a failure; the failure itself is what is reported."""
+    if error is not None:
+        logger.warning("after that failure the drafter failed too: %s: %s", type(error).__name__, error)
 
 
 def _count_depths(row: Row, accepted: int) -> None:

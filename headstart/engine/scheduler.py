@@ -22,13 +22,17 @@ class Scheduler:
 
     def add(self, row: Row) -> None:
         """Raises CapacityError for a request that could not run even alone."""
+        self.check(row)
+        self.waiting.append(row)
+
+    def check(self, row: Row) -> None:
+        """Raises CapacityError for a request that could not run even alone."""
         if not self._cache.fits(1, row.slots + row.nodes):
             raise CapacityError(
                 f"a prompt of {len(row.request.prompt_ids)} tokens with up to {row.limit} new ones and a tree of {row.nodes} nodes"
                 f" needs {row.slots + row.nodes} cache slots; cache_tokens is {self._cache.max_tokens}. Ask for fewer"
                 " max_new_tokens or load the model with more cache_tokens"
             )
-        self.waiting.append(row)
 
     def admit(self) -> None:
         """Give cache rows to waiting requests, in order, while all rows together fit to the end of their texts."""
@@ -53,6 +57,16 @@ class Scheduler:
             last.slot_row = row.slot_row
             self.rows[row.slot_row] = last
         row.slot_row = -1
+
+    def clear(self) -> list[Row]:
+        """Forget all requests, and the whole cache with them, whatever state it is in. Returns them."""
+        gone = [*self.rows, *self.waiting]
+        self.rows.clear()
+        self.waiting.clear()
+        self._cache.clear()
+        for row in gone:
+            row.slot_row = -1
+        return gone
 
     def next_prefill(self, most_tokens: int) -> Sequence[Row]:
         """Neighbouring rows whose prompts are not in the cache yet, as many as one pass of ``most_tokens`` takes.

@@ -24,7 +24,7 @@ def test_json(tiny_model: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_heads_draft_and_the_text_stays(tiny_model: str, heads_path: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--model", tiny_model, "--heads", heads_path, "--nodes", "4", "--json", *COMMON]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert record["equal"] is True
+    assert (record["equal"], record["drafter"]) == (True, "combined")
     stats = record["heads"]["stats"]
     assert stats["proposed_tokens"] > 0
     assert stats["steps"] == 19 - stats["accepted_tokens"]  # 20 tokens: the first from prefill, each step one root more
@@ -35,6 +35,7 @@ def test_both_texts_are_shown_with_their_steps(tiny_model: str, capsys: pytest.C
     shown = capsys.readouterr().out
     text = headstart.load(tiny_model, heads=None, dtype="float32").chat("Hi", max_new_tokens=20).text
     assert shown.replace("·", "").count(text) == 2
+    assert "Drafting with what followed the same tokens before (ngram) (" in shown  # this model has no heads
     assert "The two texts are equal, token for token (20 tokens)." in shown
     assert "\x1b" not in shown  # not a terminal, so no colours
 
@@ -46,6 +47,8 @@ def completion(ids: list[int], proposed: int = 0) -> Completion:
 
 class Unfaithful:
     """A model whose drafter changes the text, which none of ours does."""
+
+    drafter = "oracle"
 
     def chat(self, prompt: str, **_: object) -> Completion:
         return completion([1, 2, 3])

@@ -2,6 +2,7 @@
 
 import io
 import json
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,29 @@ def test_prompt_from_stdin(
     monkeypatch.setattr("sys.stdin", io.StringIO("Once upon\n"))  # the line end is the shell's, not the prompt's
     assert main(["generate", tiny_model, *COMMON]) == 0
     assert capsys.readouterr().out == expected.text + "\n"
+
+
+def test_prompts_from_a_file(
+    tiny_model: str, expected: headstart.Completion, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A hundred of them, a blank line among them; the first is the one whose text is known."""
+    file = tmp_path / "prompts.txt"
+    file.write_text("Once upon\n\n" + "".join(f"prompt {i} \u00e4\u20ac\U0001f600\n" for i in range(99)), encoding="utf-8")
+    assert main(["generate", tiny_model, "--file", str(file), "--json", *COMMON]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["prompt"] for record in records[:2]] == ["Once upon", "prompt 0 \u00e4\u20ac\U0001f600"]
+    assert (len(records), records[0]["token_ids"]) == (100, list(expected.token_ids))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "cannot be read"), (b"\n \n", "holds no prompt"), (b"caf\xe9", "in UTF-8")]
+)
+def test_a_file_without_prompts(content: bytes | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "prompts.txt"
+    if content is not None:
+        file.write_bytes(content)
+    assert main(["generate", "no-such-model", "--file", str(file)]) == 2  # before a model is looked for
+    assert message in capsys.readouterr().err
 
 
 def test_chat_uses_the_template(tiny_model: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import torch
 
 from headstart.drafters.arrangement import GrownTree
 from headstart.drafters.combined import CombinedDrafter, Joined
+from headstart.drafters.gain import Gain
 from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads_source import HeadsOfRow, HeadsSource
 from headstart.drafters.medusa import MedusaDrafter
@@ -127,13 +128,13 @@ class TestHeadsSource:
         """Belief 8 of 8. A first guess of chance 0.5 that is right adds 1 to 0.5; one that is wrong adds 0, and ends the lesson."""
         heads = HeadsOfRow(torch.zeros(1), guesses_K=[[(1, 0.5), (2, 0.1)], [(3, 0.25)]])
         heads.learn([1, 4, 5])
-        assert heads.gain == pytest.approx(9.0 / 8.75)
+        assert heads.gain.value == pytest.approx(9.0 / 8.75)
         heads.learn([2, 3])
-        assert heads.gain == pytest.approx(9.0 / 9.25)
+        assert heads.gain.value == pytest.approx(9.0 / 9.25)
         assert [token for token, _ in heads.after(())] == [1, 2]
         assert [chance for _, chance in heads.after(())] == pytest.approx([0.5 * 9 / 9.25, 0.1 * 9 / 9.25])
         assert heads.after((1, 3)) == []
 
     def test_a_chance_stays_below_one(self) -> None:
-        heads = HeadsOfRow(torch.zeros(1), right=16.0, guesses_K=[[(1, 0.9)]])
+        heads = HeadsOfRow(torch.zeros(1), Gain(right=16.0), guesses_K=[[(1, 0.9)]])
         assert heads.after(()) == [(1, 0.999)]

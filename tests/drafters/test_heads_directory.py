@@ -50,8 +50,14 @@ def base_model(weight_VD: torch.Tensor, name: str = "org/base") -> Any:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"draft_vocab_size": 10}, {"projection": "own", "condition_on_root": False}, {"num_layers": 2, "block": "mlp"}],
-    ids=["default", "draft vocabulary", "own projection", "two layers"],
+    [
+        {},
+        {"draft_vocab_size": 10},
+        {"projection": "own", "condition_on_root": False},
+        {"num_layers": 2, "block": "mlp"},
+        {"kind": "hydra", "num_heads": 3},
+    ],
+    ids=["default", "draft vocabulary", "own projection", "two layers", "hydra"],
 )
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
 def test_round_trip(options: dict[str, Any], dtype: torch.dtype, tmp_path: Path) -> None:
@@ -83,6 +89,16 @@ def test_defaults_name_the_base_model_and_use_the_whole_tree(tmp_path: Path) -> 
     back = HeadsDirectory.from_pretrained(saved(tmp_path / "heads"))
     assert (back.nodes, back.counts, back.base_check) == (6, {}, None)  # five paths and the root
     assert "Medusa heads for org/base" in back.card
+
+
+def test_heads_of_the_first_files_are_medusa_heads(tmp_path: Path) -> None:
+    """They named their kind "drafter", or not at all."""
+    path = saved(tmp_path / "heads") / "config.json"
+    config = json.loads(path.read_text())
+    assert config.pop("kind") == "medusa"
+    for named in ({"drafter": "medusa"}, {}):
+        path.write_text(json.dumps({**config, **named}))
+        assert HeadsDirectory.from_pretrained(tmp_path / "heads").config.kind == "medusa"
 
 
 def test_saving_over_a_directory_leaves_other_files_alone(tmp_path: Path) -> None:
@@ -177,8 +193,10 @@ def test_a_truncated_file(kept: int, tmp_path: Path) -> None:
     ("file", "change", "complaint"),
     [
         ("config.json", {"colour": "red"}, r"unknown keys \['colour'\]"),
-        ("config.json", {"format": 2}, "format 2 and drafter 'medusa'; expected 1"),
-        ("config.json", {"drafter": "hydra"}, "drafter 'hydra'"),
+        ("config.json", {"format": 2}, "format 2; expected 1"),
+        ("config.json", {"kind": "eagle"}, "kind is 'eagle'; expected 'medusa' or 'hydra'"),
+        ("config.json", {"kind": "hydra"}, "lacks tensor path_in.0"),
+        ("config.json", {"kind": "hydra", "condition_on_root": False}, "hydra heads read all tokens of a path"),
         ("config.json", {"base_check": "yes"}, "base_check is 'yes'"),
         ("config.json", {"num_heads": 1}, r"expected floating point of shape \[1, 1,"),
         ("tree.json", {"format": 9}, "no tree file"),

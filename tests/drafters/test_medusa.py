@@ -274,7 +274,7 @@ def test_a_tree_as_deep_and_wide_as_can_be() -> None:
 
 def test_facts() -> None:
     facts = table_drafter(LESSON_HEADS, LESSON).facts
-    assert (facts.name, facts.depth, facts.hidden, facts.samples) == ("medusa", 2, "last", False)
+    assert (facts.name, facts.depth, facts.hidden, facts.samples) == ("medusa", 2, "last", True)
 
 
 def test_a_grown_tree_goes_where_the_probability_is() -> None:

@@ -9,9 +9,15 @@ import torch
 
 from headstart.drafters.arrangement import GrownTree, StaticTree
 from headstart.drafters.combined import CombinedDrafter
+from headstart.drafters.draft_model import DraftModelDrafter
 from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads_source import HeadsSource
+from headstart.drafters.hydra import HydraDrafter
+from headstart.drafters.hydra_guesses import HydraGuesses
+from headstart.drafters.hydra_source import HydraSource
+from headstart.drafters.hydra_trees import GrownLevels, LevelTree, StaticLevels
 from headstart.drafters.medusa import MedusaDrafter
+from headstart.drafters.mtp import MtpDrafter
 from headstart.drafters.ngram import NgramDrafter
 from headstart.drafters.plain import PlainDrafter
 from headstart.drafters.protocol import Drafter
@@ -19,9 +25,10 @@ from headstart.engine.engine import Engine
 from headstart.models.protocol import BaseModel
 from headstart.request import Request
 from headstart.sampling.params import SamplingParams
+from headstart.train.mtp.layer_heads import LayerHeads
 from headstart.trees.shape import TreeShape
 from tests.decoding import ScriptedDrafter, decode, texts
-from tests.tiny_models import VOCAB, adapter, alphabet_model, generated, letter_ids, native, noise_heads, tiny
+from tests.tiny_models import VOCAB, adapter, alphabet_model, build, generated, letter_ids, native, noise_heads, noise_mtp_heads, tiny
 
 NEW = 20
 _random = random.Random(11)
@@ -125,6 +132,61 @@ def test_heads_of_noise(model: str, heads: str, params: str) -> None:
             assert texts(engine(base_model, drafter, shape), requests("guesses", params)) == list(plain(model, params))
 
 
+@pytest.mark.parametrize("tree", [StaticLevels(TREES["published"]), GrownLevels(3, VOCAB)], ids=["static", "grown"])
+@pytest.mark.parametrize("params", ["greedy", "temperature 1"])
+@pytest.mark.parametrize("model", ["native", "windows"])
+def test_hydra_heads_of_noise(model: str, params: str, tree: LevelTree) -> None:
+    """Five rows together and one alone."""
+    base_model = base(model)
+    guesses = HydraGuesses(noise_heads(base_model, kind="hydra"), base_model)
+    decoder = engine(base_model, HydraDrafter(guesses, tree), TREES["published"])
+    assert texts(decoder, requests("guesses", params)) == list(plain(model, params))
+    assert texts(decoder, requests("guesses", params)[1:2]) == [plain(model, params)[1]]
+
+
+@pytest.mark.parametrize("params", ["greedy", "temperature 1"])
+@pytest.mark.parametrize("model", MODELS)
+def test_mtp_heads(model: str, params: str) -> None:
+    """Heads with a cache of their own: of noise, and with the model's own last layer, whose first guesses are its next token."""
+    base_model = base(model)
+    heads = noise_mtp_heads(base_model)
+    if model != "windows":
+        heads.layers[0] = LayerHeads(build("llama"), 1).layers[0].requires_grad_(False)
+    guesses = HeadGuesses(heads, base_model)
+    for arrangement in (StaticTree(TREES["full"]), GrownTree(3, VOCAB)):
+        decoder = engine(base_model, MtpDrafter(guesses, base_model, arrangement), TREES["full"])
+        outcomes = decode(decoder, requests("guesses", params))
+        assert [outcome.ids for outcome in outcomes] == list(plain(model, params))
+        stops = frozenset(outcomes[0].ids[4:5])
+        stopped = texts(decoder, requests("guesses", params, stop_ids=stops))
+        assert stopped == texts(decoder, requests("none", params, stop_ids=stops))
+    alone = [decode(decoder, [request])[0] for request in requests("guesses", params)]
+    assert [outcome.ids for outcome in alone] == list(plain(model, params))
+    # a head reads its own row alone: the same guesses, so the same steps, whoever stands beside it
+    assert [outcome.stats.steps for outcome in alone] == [outcome.stats.steps for outcome in outcomes]
+
+
+@pytest.mark.parametrize("params", ["greedy", "all"])
+@pytest.mark.parametrize(("draft", "branches"), [("noise", None), ("itself", 1)])
+@pytest.mark.parametrize("model", ["native", "windows"])
+def test_draft_models(model: str, draft: str, branches: int | None, params: str) -> None:
+    """Five rows together and each alone, to the end and to a stop. As its own draft model a model guesses everything right."""
+    drafting = base(model) if draft == "itself" else native(build("llama", num_hidden_layers=1, hidden_size=16, head_dim=4))
+    drafter = DraftModelDrafter(drafting, vocab_size=VOCAB, confidence=0.0, branches=branches)
+    decoder = engine(base(model), drafter, TREES["chain"])
+    outcomes = decode(decoder, requests("guesses", params))
+    assert [outcome.ids for outcome in outcomes] == list(plain(model, params))
+    if draft == "itself":
+        assert {outcome.stats.steps for outcome in outcomes} == {5}  # 19 tokens after the first, four a step
+    alone = [decode(decoder, [request])[0] for request in requests("guesses", params)]
+    assert [outcome.ids for outcome in alone] == list(plain(model, params))
+    # the draft model reads each text by itself: the same guesses, so the same steps, whoever stands beside it
+    assert [outcome.stats.steps for outcome in alone] == [outcome.stats.steps for outcome in outcomes]
+    stops = frozenset(outcomes[0].ids[4:5])
+    assert texts(decoder, requests("guesses", params, stop_ids=stops)) == texts(decoder, requests("none", params, stop_ids=stops))
+    assert drafting.cache.lengths == []
+
+
 @pytest.mark.parametrize("broken", [0, 1, 2])
 @pytest.mark.parametrize("params", ["greedy", "temperature 1"])
 def test_heads_that_overflow(params: str, broken: int) -> None:
@@ -199,11 +261,13 @@ class TestFromTheTextItself:
     def engine(self, model: str, nodes: int = 8) -> Engine:
         base_model = native(alphabet_model(sharpness=0.8)) if model == "alphabet" else base(model)
         guesses = HeadGuesses(noise_heads(base_model), base_model)
+        hydra = HydraGuesses(noise_heads(base_model, kind="hydra"), base_model)
         drafters: dict[str, Drafter] = {
             "none": PlainDrafter(),
             "ngram": NgramDrafter(),
             "every ngram": NgramDrafter(least_worth=0.0, longest=3),
             "combined": CombinedDrafter((NgramDrafter(), HeadsSource(guesses, None))),
+            "with hydra": CombinedDrafter((NgramDrafter(), HydraSource(hydra, None))),
         }
         return Engine(base_model, drafters, nodes=nodes)
 
@@ -233,7 +297,7 @@ class TestFromTheTextItself:
 
     @pytest.mark.parametrize("nodes", [1, 2, 5, 30])
     @pytest.mark.parametrize("params", ["greedy", "temperature 1"])
-    @pytest.mark.parametrize("drafter", ["ngram", "combined"])
+    @pytest.mark.parametrize("drafter", ["ngram", "combined", "with hydra"])
     def test_budgets(self, drafter: str, params: str, nodes: int) -> None:
         decoder = self.engine("alphabet", nodes)
         outcomes = decode(decoder, self.requests("alphabet", drafter, params))
@@ -245,7 +309,7 @@ class TestFromTheTextItself:
         """Rows with their own drafters, budgets and stops; each writes what it writes plainly."""
         decoder = self.engine("alphabet")
         stops = {"stop_ids": frozenset(letter_ids("f"))}
-        drafters = ["ngram", "combined", "none", "every ngram", "combined"]
+        drafters = ["ngram", "combined", "none", "every ngram", "with hydra"]
         mixed = [self.requests("alphabet", name, params, nodes=2 + 3 * i, **stops)[i] for i, name in enumerate(drafters)]
         outcomes = decode(decoder, mixed)
         true = decode(decoder, self.requests("alphabet", "none", params, **stops))

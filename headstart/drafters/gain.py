@@ -1,0 +1,35 @@
+"""By how much more often than the calibration says a drafter's guesses are right on one row's text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headstart.trees.best_first import Guess
+
+_BELIEF = 8.0  # expected right guesses that the calibration's word counts for
+_MOST = 0.999
+
+
+@dataclass
+class Gain:
+    """Right first guesses over expected ones."""
+
+    right: float = _BELIEF
+    expected: float = _BELIEF
+
+    @property
+    def value(self) -> float:
+        return self.right / self.expected
+
+    def applied(self, guesses: Sequence[Guess]) -> list[Guess]:
+        """The guesses with what their chances have turned out to be."""
+        gain = self.value
+        return [(token, min(gain * chance, _MOST)) for token, chance in guesses]
+
+    def learn(self, guesses: Sequence[Guess], token: int) -> bool:
+        """Whether the first of the guesses, made by the calibration's chances, was the id that came."""
+        if not guesses:
+            return False
+        first, chance = guesses[0]
+        self.expected += chance
+        self.right += first == token
+        return first == token
