@@ -39,15 +39,22 @@ def run(
     json
         Print one JSON object with what was measured.
     """
-    from headstart.train.run import make_output, train  # torch comes with it, and asking for help has to be quick
+    from headstart.train.processes import join  # torch comes with these, and asking for help has to be quick
+    from headstart.train.run import follow, make_output, train
 
-    if not options.resume:
+    processes, device = join(device)
+    if processes.first and not options.resume:
         make_output(output / "run")  # before a model is loaded for nothing
     # no tree is verified here, so that the order of sums can be the fastest
     llm = headstart.load(model, heads=None, drafter="none", dtype=dtype, device=device, max_rows=options.max_rows, bitwise=False)
     if llm.tokenizer is None:
         raise TrainingError(f"{model} came without a tokenizer, and training reads and writes texts; put one beside the model")
-    result = train(llm.model, llm.tokenizer, output, options=options)
+    if not processes.first:
+        follow(llm.model, output, options=options, processes=processes)
+        processes.end()
+        return 0
+    result = train(llm.model, llm.tokenizer, output, options=options, processes=processes)
+    processes.end()
     print(to_json(_record(result)) if json else f"Heads are in {output}. What they hold: headstart inspect {output}")
     return 0
 

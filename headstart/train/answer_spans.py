@@ -39,7 +39,7 @@ def chat_texts(tokenizer: Tokenizer, messages: Sequence[dict[str, str]], stop_id
         if span is None:
             raise DataError(
                 f"{origin}: the chat template writes message {i} in a way that does not follow from its own prompt for an answer,"
-                " so the answer cannot be found; leave out --keep-answers and the model writes the answers itself"
+                " so the answer cannot be found; the model writes the answers itself without --keep-answers and --endpoint"
             )
         texts.append(MarkedText(ids, [span]))
     return texts

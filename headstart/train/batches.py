@@ -24,6 +24,11 @@ class Batch:
     known_BK: torch.Tensor | None = None
     """Where that state was recorded: for all but an answer's last token. Elsewhere it is zero."""
 
+    def part(self, where: slice) -> "Batch":
+        """Some of the examples."""
+        more = [None if each is None else each[where] for each in (self.deciding_BKD, self.known_BK)]
+        return Batch(self.hidden_BD[where], self.roots_B[where], self.targets_BK[where], *more)
+
 
 @dataclass(frozen=True)
 class AnswerSpan:

@@ -1,9 +1,10 @@
 """The model card: what was trained, on what, and what was measured."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headstart.drafters.heads import MedusaHeads
+from headstart.train.decoded import Decoded
 from headstart.train.evaluation import SIZES, TOPS, Evaluation
 from headstart.train.options import TrainOptions
 
@@ -20,30 +21,34 @@ class Facts:
     best_step: int
     epochs: float
     seconds: float
+    rows: str = ""
+    """The account of the data's rows, in a line."""
 
 
-def model_card(heads: MedusaHeads, facts: Facts, result: Evaluation, options: TrainOptions) -> str:
+def model_card(heads: MedusaHeads, facts: Facts, result: Evaluation, options: TrainOptions, decoded: Sequence[Decoded] = ()) -> str:
     """Markdown with the hub's header. Every figure says what it was measured on."""
     config = heads.config
     vocab = f"{config.draft_vocab_size:,} frequent tokens" if config.draft_vocab_size else "the whole vocabulary"
     blocks = f"{config.num_layers} {config.block} block(s) each"
     head = f"{config.num_heads} heads, {blocks}, {config.projection} projection over {vocab}"
     root = ", reading the root's embedding" if config.condition_on_root else ""
+    if config.kind == "hydra":
+        root += " and those of the candidates before their own on the path"
     on_hub = "/" in facts.base_model and not facts.base_model.startswith(("/", "."))
     return f"""---
 library_name: headstart
-tags: [medusa, speculative-decoding]
+tags: [{config.kind}, speculative-decoding]
 {f"base_model: {facts.base_model}" if on_hub else "# the base model is not on the hub"}
 ---
 
-# Medusa heads for {facts.base_model}
+# {config.kind.capitalize()} heads for {facts.base_model}
 
 Draft heads for Headstart. They guess the base model's next tokens and the base model checks the guesses, so its text is
 what it would have been without them.
 
 - {head}{root}; {heads.num_parameters:,} parameters
 - Training data: {_source(options)}. {facts.answers:,} answers trained on ({facts.examples:,} positions), out of
-  {facts.tokens:,} answer tokens
+  {facts.tokens:,} answer tokens{f"; {facts.rows}" if facts.rows else ""}
 - Target: {_target(options)}
 - {facts.steps:,} steps of up to {options.batch:,} positions ({facts.epochs:.2f} epochs), AdamW, peak learning rate {options.lr:g},
   seed {options.seed}. The heads are those of step {facts.best_step:,}, the best held-out evaluation
@@ -63,21 +68,31 @@ How often the right token is among a head's first guesses:
 Tokens per step by tree size, the root included. Predicted: the mean over all positions of greedy answers (of all answers
 where none is greedy), with a static tree made from the same positions. Simulated: greedy answers decoded step by step, each
 half of the conversations with a static tree made from the other half, or with a tree grown anew each step from the heads'
-probabilities, calibrated on the other half.
+probabilities, calibrated on the other half (over answers with {result.grown_examples:,} positions).
 
 | nodes | predicted, static | simulated, static | simulated steps | simulated, grown |
 | --- | --- | --- | --- | --- |
 {_rows(_worth(result, nodes) for nodes in SIZES)}
 
+{_decoded(decoded)}
+
 These conversations are like those trained on. Other prompts can give fewer tokens per step; measure on your own.
 """
+
+
+def _decoded(decoded: Sequence[Decoded]) -> str:
+    if not decoded:
+        return "Not measured by decoding: no held-out answer was longer than a token."
+    each = "; ".join(one.line for one in decoded)
+    return f"Measured by decoding held-out prompts greedily with the finished heads, tokens per step: {each}."
 
 
 def _worth(result: Evaluation, nodes: int) -> list[str]:
     if nodes not in result.simulated:
         return [str(nodes), f"{result.predicted[nodes]:.2f}", "not measured", "0", "not measured"]
-    static, grown = result.simulated[nodes], result.grown[nodes]
-    return [str(nodes), f"{result.predicted[nodes]:.2f}", f"{static:.2f}", f"{result.simulated_steps[nodes]:,}", f"{grown:.2f}"]
+    static, steps = result.simulated[nodes], result.simulated_steps[nodes]
+    grown = f"{result.grown[nodes]:.2f}" if nodes in result.grown else "not measured"
+    return [str(nodes), f"{result.predicted[nodes]:.2f}", f"{static:.2f}", f"{steps:,}", grown]
 
 
 def _rows(rows: Iterable[list[str]]) -> str:
@@ -97,4 +112,6 @@ def _source(options: TrainOptions) -> str:
     names = ", ".join(path.name for path in options.data)
     if options.keep_answers:
         return f"{names}, answers as given"
+    if options.endpoint_model is not None:
+        return f"prompts of {names}, answers written by {options.endpoint_model} at an endpoint"
     return f"prompts of {names}, answers written by the base model (self-distillation)"

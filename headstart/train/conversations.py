@@ -1,58 +1,101 @@
-"""Reads given training data: JSONL files of chat messages, prompts with responses, or plain texts."""
+"""Reads given training data: chat messages, prompts with responses, or plain texts, in JSONL, Parquet or a hub data set."""
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headstart.errors import DataError
+from headstart.train.account import Lost, check_bad_rows
+from headstart.train.hub_rows import PREFIX, hub_rows
+from headstart.train.parquet_rows import parquet_rows
 
 ROLES = ("system", "user", "assistant")
-_EXPECTED = 'expected {"messages": [{"role", "content"}, ...]}, {"prompt", "response"} or {"text"}'
+_SHARED_ROLES = {"system": "system", "human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant"}
+"""What ShareGPT-like data call the roles."""
+_EXPECTED = (
+    'expected {"messages": [{"role", "content"}, ...]}, {"conversations": [{"from", "value"}, ...]}, {"prompt", "response"} or'
+    ' {"text"}'
+)
+MALFORMED = "malformed"
 
 
 @dataclass(frozen=True)
 class Given:
-    """One row of a data file: a conversation or a plain text."""
+    """One row of the data: a conversation or a plain text."""
 
     origin: str
     """File and line, for messages to people."""
     messages: list[dict[str, str]] | None = None
     text: str | None = None
 
+    @property
+    def parts(self) -> list[str]:
+        """All that is said in it."""
+        return [self.text] if self.text is not None else [message["content"] for message in self.messages or []]
 
-def read_conversations(paths: Sequence[Path]) -> list[Given]:
-    """All rows of all files, in order.
+
+@dataclass(frozen=True)
+class Reading:
+    """What reading came to."""
+
+    rows: list[Given]
+    lost: list[Lost] = field(default_factory=list)
+    """Rows that cannot be used."""
+
+    @property
+    def read(self) -> int:
+        return len(self.rows) + len(self.lost)
+
+
+def read_conversations(paths: Sequence[Path], *, max_bad_rows: int = 0) -> Reading:
+    """All rows of all files, in order: JSONL, ``.parquet``, or ``hub:NAME[@CONFIG][:SPLIT]`` for a data set of the hub.
 
     Raises:
-        DataError: a file is missing or empty, or a row is malformed; it names file, line and reason.
+        DataError: a file is missing or empty, or more than ``max_bad_rows`` rows are malformed; it names file, line and reason.
     """
-    rows = [row for path in paths for row in _read_file(path)]
+    rows: list[Given] = []
+    lost: list[Lost] = []
+    for path in paths:
+        for origin, raw in _raw_rows(path):
+            try:
+                rows.append(_given(raw, origin))
+            except DataError as error:
+                lost.append(Lost("skipped", MALFORMED, str(error)))
+                check_bad_rows(lost, max_bad_rows)
     if not rows:
-        raise DataError(f"no training data in {', '.join(map(str, paths))}; {_EXPECTED}, one JSON object a line")
-    return rows
+        reasons = "".join(f"\n  {row.detail}" for row in lost[:3])
+        raise DataError(f"no training data in {', '.join(map(str, paths))}; {_EXPECTED}, one JSON object a line{reasons}")
+    return Reading(rows, lost)
 
 
-def _read_file(path: Path) -> Iterable[Given]:
+def _raw_rows(path: Path) -> Iterable[tuple[str, str | Mapping[str, Any]]]:
+    if str(path).startswith(PREFIX):
+        return hub_rows(str(path))
+    if path.suffix == ".parquet":
+        return parquet_rows(path)
+    return _lines(path)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")  # not splitlines: U+2028 is text
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"training data {path} cannot be read: {error}; expected a JSONL file in UTF-8") from error
+        raise DataError(
+            f"training data {path} cannot be read: {error}; expected a JSONL file in UTF-8, a .parquet file, or {PREFIX}NAME for a"
+            " data set of the hub"
+        ) from error
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield _read_row(line, f"{path}:{number}")
+            yield f"{path}:{number}", line
 
 
-def _read_row(line: str, origin: str) -> Given:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{origin}: not JSON ({error.msg} at column {error.colno}); {_EXPECTED}, one object a line") from error
-    if not isinstance(row, dict):
-        raise DataError(f"{origin}: a JSON {type(row).__name__}; {_EXPECTED}")
-    if "messages" in row:
-        return Given(origin, messages=_messages(row["messages"], origin))
+def _given(raw: str | Mapping[str, Any], origin: str) -> Given:
+    row = _parsed(raw, origin) if isinstance(raw, str) else raw
+    for name in ("messages", "conversations"):
+        if row.get(name) is not None:
+            return Given(origin, messages=_messages(row[name], name, origin))
     if "prompt" in row:
         turns = [{"role": "user", "content": _string(row["prompt"], "prompt", origin)}]
         if row.get("response") is not None:
@@ -63,25 +106,49 @@ def _read_row(line: str, origin: str) -> Given:
     raise DataError(f"{origin}: keys {sorted(map(str, row))}; {_EXPECTED}")
 
 
-def _messages(value: Any, origin: str) -> list[dict[str, str]]:
+def _parsed(line: str, origin: str) -> Mapping[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"{origin}: not JSON ({error}); {_EXPECTED}, one object a line") from error
+    if not isinstance(row, dict):
+        raise DataError(f"{origin}: a JSON {type(row).__name__}; {_EXPECTED}")
+    return row
+
+
+def _messages(value: Any, name: str, origin: str) -> list[dict[str, str]]:
     if not isinstance(value, list) or not value:
-        raise DataError(f"{origin}: messages is {_short(value)}; expected a list of at least one message")
-    messages = []
-    for i, message in enumerate(value):
-        if not isinstance(message, dict) or message.get("role") not in ROLES:
-            raise DataError(f"{origin}: message {i} is {_short(message)}; expected a role out of {', '.join(ROLES)}, and content")
-        messages.append({"role": message["role"], "content": _string(message.get("content"), f"content of message {i}", origin)})
+        raise DataError(f"{origin}: {name} is {_short(value)}; expected a list of at least one message")
+    messages = [_message(message, i, origin) for i, message in enumerate(value)]
     if all(message["role"] != "user" for message in messages):
         raise DataError(f"{origin}: no message has the role user; there is nothing to answer")
     return messages
 
 
+def _message(value: Any, number: int, origin: str) -> dict[str, str]:
+    """A message of either spelling: role and content, or from and value."""
+    role = content = None
+    if isinstance(value, dict):
+        shared = value.get("role") is None  # Parquet fills in the keys that a message does not have
+        role = _SHARED_ROLES.get(str(value.get("from"))) if shared else value["role"]
+        content = value.get("value") if shared else value.get("content")
+    if role not in ROLES:
+        raise DataError(f"{origin}: message {number} is {_short(value)}; expected a role out of {', '.join(ROLES)}, and content")
+    if isinstance(content, list) and content and all(isinstance(part, dict) and part.get("type") == "text" for part in content):
+        content = "".join(_string(part.get("text"), f"a part of message {number}", origin) for part in content)
+    return {"role": role, "content": _string(content, f"content of message {number}", origin)}
+
+
 def _string(value: Any, name: str, origin: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise DataError(f"{origin}: {name} is {_short(value)}; expected a string that is not empty")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{origin}: {name} holds half a character at place {error.start}; expected whole ones") from error
     return value
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= 60 else text[:57] + "..."

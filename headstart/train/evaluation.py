@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from headstart.train.batches import Examples
+from headstart.train.hydra_simulation import simulate_grown
 from headstart.train.loop import Trainer
 from headstart.train.simulation import BEYOND, WIDTH, Guesses, cross_simulated, joint_counts
 from headstart.trees.calibration import Calibration
@@ -44,7 +45,10 @@ class Evaluation:
     simulated_steps: dict[int, int]
     """Base-model passes that ``simulated`` stands on."""
     grown: dict[int, float]
-    """Like ``simulated``, with a tree grown anew each step, each half of the answers by the calibration of the other half."""
+    """Like ``simulated``, with a tree grown anew each step, each half of the answers by the calibration of the other half. Hydra
+    heads grow them at some of the answers only, and at the end of training alone."""
+    grown_examples: int
+    """Positions that ``grown`` stands on."""
 
     @property
     def score(self) -> float:
@@ -67,7 +71,7 @@ class Observed:
 
 @torch.no_grad()
 def guesses(trainer: Trainer, examples: Examples) -> Guesses:
-    """What the heads guess for each example, and where the right token is among it."""
+    """What the heads guess for each example, after the true tokens before theirs, and where the right token is among it."""
     heads = trainer.heads.config.num_heads
     width = min(WIDTH, trainer.heads.config.projected_vocab)
     rank_EK = torch.full((len(examples), heads), BEYOND, dtype=torch.int8)
@@ -86,8 +90,8 @@ def guesses(trainer: Trainer, examples: Examples) -> Guesses:
     return Guesses(rank_EK, log_q_EKR)
 
 
-def evaluate(trainer: Trainer, examples: Examples) -> tuple[Evaluation, Observed]:
-    """All figures, and what trees are made from."""
+def evaluate(trainer: Trainer, examples: Examples, *, last: bool = True) -> tuple[Evaluation, Observed]:
+    """All figures, and what trees are made from. ``last`` says that training is over, so that figures may take longer."""
     trainer.heads.eval()
     seen = guesses(trainer, examples)
     trainer.heads.train()
@@ -101,6 +105,9 @@ def evaluate(trainer: Trainer, examples: Examples) -> tuple[Evaluation, Observed
     counted = greedy or examples.spans
     counts, total = joint_counts(rank_EK, counted)
     simulated = cross_simulated(seen, greedy, SIZES) if greedy else {}
+    grown, grown_examples = {nodes: figures.grown for nodes, figures in simulated.items()}, sum(span.count for span in greedy)
+    if trainer.heads.config.kind == "hydra":
+        grown, grown_examples = simulate_grown(trainer, examples, seen, greedy, SIZES) if last and greedy else ({}, 0)
     covered = _covered(trainer, examples)
     result = Evaluation(
         conversations=len({span.conversation for span in examples.spans}),
@@ -112,7 +119,8 @@ def evaluate(trainer: Trainer, examples: Examples) -> tuple[Evaluation, Observed
         predicted={nodes: expected_tokens(grow(counts, nodes), counts, total) for nodes in SIZES},
         simulated={nodes: figures.static for nodes, figures in simulated.items()},
         simulated_steps={nodes: figures.static_steps for nodes, figures in simulated.items()},
-        grown={nodes: figures.grown for nodes, figures in simulated.items()},
+        grown=grown,
+        grown_examples=grown_examples,
     )
     return result, Observed(counts, total, fit_calibration(seen.log_q_EKR, rank_EK.long()))
 

@@ -4,7 +4,9 @@ A shard always holds the same conversations and is made with nothing else in the
 resumed has the same shards as an undisturbed one. It is written whole or not at all.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +14,9 @@ from headstart.engine.engine import Engine
 from headstart.errors import DataError
 from headstart.models.protocol import BaseModel
 from headstart.text.tokenizer import Tokenizer
+from headstart.train.account import NO_ANSWER, NOT_NEEDED, Account, Lost
 from headstart.train.conversations import Given
+from headstart.train.decontamination import EvaluationPrompts
 from headstart.train.pool import Pool
 from headstart.train.recorder import RECORD, Recorder
 from headstart.train.scripts import Recipe, Script, continued, regenerated, self_written
@@ -20,6 +24,7 @@ from headstart.train.shards import Answer, Shard, read_shard, shard_path, write_
 
 OnTokens = Callable[[int], None]
 _RATE_CONVERSATIONS = 256
+_ROWS, _LOST = "rows", "lost"  # a shard's own metadata: how many conversations were begun for it, and those without an answer
 
 
 class Source(Protocol):
@@ -28,6 +33,10 @@ class Source(Protocol):
     @property
     def total(self) -> int | None:
         """How many conversations there are; None is as many as wanted."""
+
+    @property
+    def lost(self) -> Mapping[int, Lost]:
+        """Why conversations gave no answer, by number; filled while they are made."""
 
     def conversations(self, first: int, count: int, on_tokens: OnTokens) -> list[list[Answer]]:
         """The answers of conversations ``first`` to ``first + count``."""
@@ -43,6 +52,10 @@ class SelfWritten:
 
     def __init__(self, pool: Pool, recipe: Recipe) -> None:
         self._pool, self._recipe = pool, recipe
+
+    @property
+    def lost(self) -> Mapping[int, Lost]:
+        return self._recipe.lost
 
     def conversations(self, first: int, count: int, on_tokens: OnTokens) -> list[list[Answer]]:
         return self._pool.run([self_written(number, self._recipe) for number in range(first, first + count)], on_tokens)
@@ -61,6 +74,10 @@ class Regenerated:
     def total(self) -> int:
         return len(self._given)
 
+    @property
+    def lost(self) -> Mapping[int, Lost]:
+        return self._recipe.lost
+
     def conversations(self, first: int, count: int, on_tokens: OnTokens) -> list[list[Answer]]:
         numbered = list(enumerate(self._given))[first : first + count]
         return self._pool.run([self._script(number, given) for number, given in numbered], on_tokens)
@@ -76,7 +93,9 @@ class Regenerated:
         return continued(number, given.text, self._recipe)
 
 
-def recipe_for(model: BaseModel, tokenizer: Tokenizer, *, seed: int, max_new_tokens: int) -> Recipe:
+def recipe_for(
+    model: BaseModel, tokenizer: Tokenizer, *, seed: int, max_new_tokens: int, evaluation: EvaluationPrompts | None = None
+) -> Recipe:
     """What all conversations of a run share. An answer ends at an end-of-text id or at the end of the model's turn."""
     return Recipe(
         tokenizer=tokenizer,
@@ -84,6 +103,7 @@ def recipe_for(model: BaseModel, tokenizer: Tokenizer, *, seed: int, max_new_tok
         stop_ids=frozenset(model.facts.eos_ids) | tokenizer.end_of_turn_ids,
         context_length=model.facts.context_length,
         max_new_tokens=max_new_tokens,
+        evaluation=evaluation,
     )
 
 
@@ -121,7 +141,13 @@ def fill(
         path = shard_path(directory, len(shards))
         if not path.exists():
             count = shard_size if source.total is None else min(shard_size, source.total - first)
-            write_shard(path, first, source.conversations(first, count, on_tokens), metadata)
+            groups = source.conversations(first, count, on_tokens)
+            lost = [
+                source.lost.get(first + i, Lost("skipped", NO_ANSWER))
+                for i, answers in enumerate(groups)
+                if not any(answer.ids for answer in answers)
+            ]
+            write_shard(path, first, groups, {**metadata, _ROWS: str(count), _LOST: json.dumps([vars(row) for row in lost])})
         shard = read_shard(path)
         for name, value in metadata.items():
             if shard.metadata.get(name, value) != value:
@@ -133,3 +159,22 @@ def fill(
         have += len(shard.tokens)
         on_shard(len(shard.tokens))
     return shards
+
+
+def settle(shards: Sequence[Shard], source: Source, read_lost: Sequence[Lost] = ()) -> Account:
+    """What became of all rows: those lost in reading, those without an answer, those written, and those that nobody needed.
+
+    Raises:
+        DataError: the account does not add up.
+    """
+    numbers = [set(shard.conversation_ids) for shard in shards]
+    # a shard of a version that kept no account: as many rows as its numbers span
+    begun = [int(shard.metadata.get(_ROWS, len(there))) for shard, there in zip(shards, numbers, strict=True)]
+    total = sum(begun) if source.total is None else source.total
+    account = Account(read=total + len(read_lost), written=sum(map(len, numbers)))
+    account.lose(read_lost)
+    for shard in shards:
+        account.lose(Lost(**row) for row in json.loads(shard.metadata.get(_LOST, "[]")))
+    account.skipped += Counter({NOT_NEEDED: total - sum(begun)})
+    account.check()
+    return account

@@ -4,29 +4,33 @@ Shapes: T positions of a text, D hidden.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import torch
 
 from headstart.errors import DataError
 from headstart.models.protocol import BaseModel
 from headstart.text.tokenizer import Tokenizer
+from headstart.train.account import Lost, check_bad_rows
 from headstart.train.answer_spans import MarkedText, chat_texts, plain_text
 from headstart.train.conversations import Given
 from headstart.train.generation import OnTokens
 from headstart.train.shards import Answer
 
 _CHUNK = 512
+NOT_FOUND = "its answer cannot be found in what the chat template writes"
 
 
 class Kept:
     """A source whose answers are the data's own."""
 
-    def __init__(self, model: BaseModel, tokenizer: Tokenizer, given: Sequence[Given], stop_ids: frozenset[int]) -> None:
+    def __init__(
+        self, model: BaseModel, tokenizer: Tokenizer, given: Sequence[Given], stop_ids: frozenset[int], *, max_bad_rows: int = 0
+    ) -> None:
+        """More than ``max_bad_rows`` rows whose answers cannot be found end the run."""
         self._model, self._tokenizer, self._given, self._stop_ids = model, tokenizer, given, stop_ids
-        for row in given:
-            if row.messages is not None and all(message["role"] != "assistant" for message in row.messages):
-                raise DataError(f"{row.origin}: no assistant message, so there is no answer to keep; leave out --keep-answers")
+        self._max_bad_rows = max_bad_rows
+        self.lost: dict[int, Lost] = {}
 
     @property
     def total(self) -> int:
@@ -34,27 +38,50 @@ class Kept:
 
     def conversations(self, first: int, count: int, on_tokens: OnTokens) -> list[list[Answer]]:
         out = []
-        for row in self._given[first : first + count]:
-            answers = self._answers(row)
+        for number, row in list(enumerate(self._given))[first : first + count]:
+            try:
+                answers = self.answers(row)
+            except DataError as error:
+                self.lost[number] = Lost("failed", NOT_FOUND, str(error))
+                check_bad_rows(list(self.lost.values()), self._max_bad_rows)
+                answers = []
             on_tokens(sum(len(answer.ids) for answer in answers))
             out.append(answers)
         return out
 
     def rate(self, seconds: float) -> float:
-        begun, tokens = time.perf_counter(), 0
-        for row in self._given:
-            tokens += sum(len(answer.ids) for answer in self._answers(row))
+        heard: list[int] = []
+        begun = time.perf_counter()
+        for number in range(len(self._given)):
+            self.conversations(number, 1, heard.append)
             if time.perf_counter() - begun > seconds:
                 break
-        return max(1, tokens) / (time.perf_counter() - begun)
+        return max(1, sum(heard)) / (time.perf_counter() - begun)
 
-    def _answers(self, row: Given) -> list[Answer]:
+    def answers(self, row: Given, cut: Container[int] = ()) -> list[Answer]:
+        """The answers of a row; those whose numbers are in ``cut`` stopped at a limit, and the end that the template gives them
+        was nobody's choice.
+
+        Raises:
+            DataError: the chat template does not show where an answer is.
+        """
         if row.messages is not None:
             texts = chat_texts(self._tokenizer, row.messages, self._stop_ids, row.origin)
         else:
             assert row.text is not None
             texts = [plain_text(self._tokenizer, row.text)]
-        return [answer for text in texts for answer in self._read(text, "given" if row.messages is not None else "text")]
+        kind = "given" if row.messages is not None else "text"
+        answers: list[Answer] = []
+        number = 0
+        for text in texts:
+            spans = [self._without_end(text.ids, span) if i in cut else span for i, span in enumerate(text.spans, number)]
+            number += len(text.spans)
+            answers += self._read(MarkedText(text.ids, [(start, end) for start, end in spans if end > start]), kind)
+        return answers
+
+    def _without_end(self, ids: Sequence[int], span: tuple[int, int]) -> tuple[int, int]:
+        start, end = span
+        return (start, end - 1) if ids[end - 1] in self._stop_ids else span
 
     def _read(self, text: MarkedText, kind: str) -> list[Answer]:
         ids = text.ids[: self._model.facts.context_length]

@@ -1,11 +1,13 @@
 """The run's log: one JSON object a line. A resumed run forgets what came after its checkpoint."""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from headstart.errors import TrainingError
+from headstart.train.atomic_file import write_atomically
 
 
 class Log:
@@ -15,10 +17,14 @@ class Log:
         self.path = path
 
     def write(self, event: str, **values: Any) -> None:
-        """Raises TrainingError if the disk is full."""
+        """A number that is not finite becomes null: JSON has no other word for it.
+
+        Raises:
+            TrainingError: the disk is full.
+        """
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"event": event, **values}) + "\n")
+                file.write(json.dumps({"event": event, **_plain(values)}, allow_nan=False) + "\n")
         except OSError as error:
             raise TrainingError(
                 f"cannot write {self.path}: {error.strerror or error}. Make room and run the same command with --resume"
@@ -39,4 +45,14 @@ class Log:
     def rewind(self, step: int) -> None:
         """Forget everything logged about steps from ``step`` on."""
         kept: list[Mapping[str, Any]] = [entry for entry in self.entries() if entry.get("step", -1) < step]
-        self.path.write_text("".join(json.dumps(entry) + "\n" for entry in kept), encoding="utf-8")
+        write_atomically(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return value

@@ -13,13 +13,13 @@ import torch.nn.functional as F
 from headstart.drafters.heads import MedusaHeads
 from headstart.errors import TrainingError
 from headstart.models.dtype import has_bfloat16
-from headstart.models.projection import finish
 from headstart.models.protocol import BaseModel
 from headstart.train.batches import Batch, Examples, Order
 from headstart.train.draft_vocab import lookup_table
-from headstart.train.loss import LossParts, loss_and_gradient
+from headstart.train.loss import DECAY, LossParts, loss_and_gradient
 from headstart.train.output_matrix import shared_matrix
 from headstart.train.plan import Plan
+from headstart.train.processes import ALONE, Processes
 from headstart.train.schedule import learning_rate
 from headstart.train.teacher import Teacher
 from headstart.train.vocab_sample import VocabSampler
@@ -56,7 +56,9 @@ class Trainer:
         peak_rate: float,
         seed: int,
         soft_targets: float = 0.0,
+        processes: Processes = ALONE,
     ) -> None:
+        """``processes`` share each step's batch; all of them are given the same of everything else."""
         self.device = model.facts.device
         self.heads = heads.to(self.device, torch.float32).train()
         self.examples = examples
@@ -65,22 +67,29 @@ class Trainer:
         self.steps = plan.steps_for(self.order.per_epoch)
         self.optimizer = _optimizer(self.heads, peak_rate)
         self._peak_rate = peak_rate
-        self._model = model
+        self.model = model
         self.compute_dtype = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
         self._table = lookup_table(heads.draft_ids_V, heads.config.vocab_size).to(self.device)
         self._sampler = VocabSampler(by_frequency_V, seed)
         shares = heads.config.projection == "shared"
-        self._soft = soft_targets
+        self._soft, self.processes = soft_targets, processes
         base = shared_matrix(model, heads.draft_ids_V, self.compute_dtype) if shares or soft_targets else None
         self._shared, self._base = base if shares else None, base
 
     def states(self, batch: Batch) -> torch.Tensor:
         """The heads' states for a batch, K x B x D, in the compute dtype."""
-        root_BD = self._model.embed(batch.roots_B).clone() if self.heads.config.condition_on_root else None
+        root_BD = self.model.embed(batch.roots_B).clone() if self.heads.config.condition_on_root else None
         reduced = self.compute_dtype != torch.float32
         with torch.autocast(self.device.type, self.compute_dtype) if reduced else nullcontext():
-            states_KBD = self.heads.states(batch.hidden_BD.to(self.compute_dtype), root_BD)
+            states_KBD = self.heads.states(batch.hidden_BD.to(self.compute_dtype), root_BD, self._path(batch))
         return states_KBD.to(self.compute_dtype)
+
+    def _path(self, batch: Batch) -> torch.Tensor | None:
+        """What Hydra heads read besides: the true tokens before each head's own, B x (K - 1) x D."""
+        if self.heads.config.kind != "hydra":
+            return None
+        # beyond the end of an answer any token will do: no head that reads it has a label there
+        return self.model.embed(batch.targets_BK[:, :-1].clamp(min=0)).clone()
 
     def labels(self, batch: Batch) -> torch.Tensor:
         """Places of the targets among the draft ids, K x B; -1 outside them or beyond the answer."""
@@ -90,22 +99,31 @@ class Trainer:
         """What a head says of the whole draft vocabulary, B x V, as it does when drafting: a shared LM head caps its logits."""
         if self._shared is None:
             return F.linear(states_BD, self.heads.own_projection[head].detach().to(self.compute_dtype))
-        return finish(F.linear(states_BD, self._shared.weight_VD, self._shared.bias_V), 1.0, self._model.facts.softcap)
+        return self._shared.logits(states_BD)
 
     def train_step(self) -> StepReport:
         """One step.
 
         Raises:
-            TrainingError: loss or gradient are not finite; it names the step and the batch, and nothing has changed.
+            TrainingError: loss or gradient are not finite, or no target is in the draft vocabulary; it names the step and the
+                batch, and nothing has changed.
         """
         index_B = self.order[self.step]
         batch = self.examples.gather(index_B, self.heads.config.num_heads, self.device, deciding=self._soft > 0)
         rate = learning_rate(self.step, self.steps, self._peak_rate)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        states_KBD = self.states(batch)
-        parts = self._loss(states_KBD.detach(), batch)
+        mine = self.processes.share(len(index_B))
+        states_KBD = self.states(batch.part(mine))
+        parts = self._loss(states_KBD.detach(), batch, mine)
+        if not bool((self.labels(batch) >= 0).any()):
+            raise TrainingError(
+                f"step {self.step + 1}: no token that the heads have to guess is among the {self.heads.config.projected_vocab:,}"
+                f" that they choose from, so there is nothing to learn. The batch came from {self.examples.describe(index_B)}."
+                " Start anew with a larger --draft-vocab-size or --batch"
+            )
         states_KBD.backward(parts.grad_KBD)
+        self.processes.add_up(p.grad for p in self.heads.parameters() if p.grad is not None)
         norm = float(torch.nn.utils.clip_grad_norm_(self.heads.parameters(), _CLIP))
         if not (math.isfinite(parts.loss) and math.isfinite(norm)):
             raise TrainingError(
@@ -118,17 +136,25 @@ class Trainer:
         self.step += 1
         return StepReport(self.step - 1, parts.loss, parts.loss_K, rate, norm)
 
-    def _loss(self, states_KBD: torch.Tensor, batch: Batch) -> LossParts:
+    def _loss(self, states_KBD: torch.Tensor, batch: Batch, mine: slice) -> LossParts:
+        """The loss of the whole batch, and this process's part of the gradient; ``states_KBD`` are those of ``mine``."""
         labels_KB = self.labels(batch)
-        part = self._sampler.part(self.step, labels_KB.cpu())
+        part = self._sampler.part(self.step, labels_KB.cpu())  # of all labels, so that all processes look at the same
         index_S = None if part.index_S is None else part.index_S.to(self.device)
         own = None if self._shared is not None else self.heads.own_projection.detach()
         if own is not None:
             own = (own if index_S is None else own[:, index_S]).to(self.compute_dtype)
         shared = None if self._shared is None else self._shared.part(index_S)
         parts = loss_and_gradient(
-            states_KBD, part.labels_KB.to(self.device), shared, own, part.log_weight_S, self._teacher(batch, index_S)
+            states_KBD,
+            part.labels_KB[:, mine].to(self.device),
+            shared,
+            own,
+            part.log_weight_S,
+            self._teacher(batch.part(mine), index_S),
         )
+        if self.processes.count > 1:
+            parts = added_up(parts, labels_KB[:, mine], labels_KB, self.processes)
         if parts.grad_KVD is not None:
             grad = torch.zeros_like(self.heads.own_projection)
             if index_S is None:
@@ -146,8 +172,23 @@ class Trainer:
             states_KBD=batch.deciding_BKD.transpose(0, 1).to(self.compute_dtype),
             known_KB=batch.known_BK.T,
             weight=self._soft,
-            softcap=self._model.facts.softcap,
         )
+
+
+def added_up(parts: LossParts, mine_KB: torch.Tensor, all_KB: torch.Tensor, processes: Processes) -> LossParts:
+    """From means over this process's labels to means over all: the whole loss, and what this process adds to its gradient."""
+    mine_K, all_K = (mine_KB >= 0).sum(-1), (all_KB >= 0).sum(-1)
+    share_K = mine_K.double() / all_K.clamp(min=1)
+    loss_K = torch.tensor(parts.loss_K, dtype=torch.float64, device=share_K.device).nan_to_num(0.0) * share_K
+    processes.add_up([loss_K])
+    weights = [DECAY**k for k in range(len(loss_K))]
+    share_K11 = share_K[:, None, None]
+    return LossParts(
+        loss=sum(weight * nats for weight, nats in zip(weights, loss_K.tolist(), strict=True)) / sum(weights),
+        loss_K=[nats if count else math.nan for nats, count in zip(loss_K.tolist(), all_K.tolist(), strict=True)],
+        grad_KBD=parts.grad_KBD * share_K11.to(parts.grad_KBD.dtype),
+        grad_KVD=None if parts.grad_KVD is None else parts.grad_KVD * share_K11.to(parts.grad_KVD.dtype),
+    )
 
 
 def _optimizer(heads: MedusaHeads, rate: float) -> torch.optim.AdamW:

@@ -9,7 +9,6 @@ Shapes: K heads, B examples, R rows of a slice, V projected vocabulary, D hidden
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 
 from headstart.train.output_matrix import OutputMatrix
 from headstart.train.teacher import Teacher
@@ -56,13 +55,16 @@ def loss_and_gradient(
         matrix = shared if own_KVD is None else OutputMatrix(own_KVD[k], None)
         assert matrix is not None, "heads without their own projection need the base model's"
         valid = (labels_KB[k] >= 0).nonzero().squeeze(-1)
-        bias_V = _sum(matrix.bias_V, log_weight_V, states_KBD)
         scale = weight_K[k] / sum(weight_K) / max(1, len(valid))
         total = torch.zeros((), dtype=torch.float64, device=states_KBD.device)
         for rows in valid.split(max(2, _SLICE_LOGITS // len(matrix.weight_VD))):
             states_RD = states_KBD[k].index_select(0, rows)
             soft_RV = None if teacher is None else teacher.share(k, rows, log_weight_V)
-            nats, slope_RV = _softmax_slope(F.linear(states_RD, matrix.weight_VD, bias_V), labels_KB[k][rows], soft_RV)
+            logits_RV = matrix.logits(states_RD, log_weight_V)
+            nats, slope_RV = _softmax_slope(logits_RV, labels_KB[k][rows], soft_RV)
+            if matrix.softcap is not None:
+                capped_RV = logits_RV if log_weight_V is None else logits_RV - log_weight_V.to(logits_RV.device, logits_RV.dtype)
+                slope_RV *= 1 - (capped_RV / matrix.softcap) ** 2  # the derivative of the soft-cap
             total += nats
             grad_KBD[k].index_copy_(0, rows, (slope_RV @ matrix.weight_VD) * scale)
             if grad_KVD is not None:
@@ -70,13 +72,6 @@ def loss_and_gradient(
         loss_K.append(float(total) / len(valid) if len(valid) else float("nan"))
     present = [w * nats for w, nats, labels_B in zip(weight_K, loss_K, labels_KB, strict=True) if bool((labels_B >= 0).any())]
     return LossParts(sum(present) / sum(weight_K), loss_K, grad_KBD, grad_KVD)
-
-
-def _sum(bias_V: torch.Tensor | None, log_weight_V: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor | None:
-    if log_weight_V is None:
-        return bias_V
-    log_weight_V = log_weight_V.to(like.device, like.dtype)
-    return log_weight_V if bias_V is None else bias_V + log_weight_V
 
 
 def _softmax_slope(

@@ -19,9 +19,28 @@ class TrainOptions:
     """
 
     data: tuple[Path, ...] = ()
-    """JSONL files with "messages", "prompt"/"response" or "text" rows. Without any, the model writes its own questions."""
+    """JSONL or Parquet files with "messages", "conversations", "prompt"/"response" or "text" rows, or hub:NAME[@CONFIG][:SPLIT] for
+    a data set of the hub. Without any, the model writes its own questions."""
     keep_answers: bool = False
     """Train on the answers in the data as they are, instead of having the model write them anew."""
+    endpoint: str | None = None
+    """Have the answers written by an OpenAI-compatible endpoint, http://host:8000/v1 for instance, that serves this same model."""
+    endpoint_model: str | None = None
+    """The model's name there."""
+    api_key_env: str | None = None
+    """The environment variable that holds the endpoint's key."""
+    endpoint_parallel: int = 16
+    """Conversations that the endpoint is asked about at the same time."""
+    endpoint_timeout: float = 120.0
+    """Seconds that an answer may take."""
+    endpoint_tries: int = 5
+    """How often a question is asked before its row counts as failed."""
+    max_bad_rows: int = 100
+    """Rows that may be malformed, or that the endpoint may fail at, before the run ends."""
+    decontaminate: tuple[Path, ...] = ()
+    """JSONL files of evaluation prompts to keep out of the training data, besides the bundled ones."""
+    decontaminate_words: int = 8
+    """How many words in a row make a text too like an evaluation prompt; 0 leaves all in."""
     minutes: float | None = None
     """About how long the whole run may take, data included. Turned into token and step counts once, at the start."""
     tokens: int | None = None
@@ -30,6 +49,8 @@ class TrainOptions:
     """Longest answer that the model writes."""
     max_rows: int = 64
     """Answers written side by side."""
+    kind: Literal["medusa", "hydra"] = "medusa"
+    """medusa: all heads guess at once; hydra: each head also reads the guesses before its own, so guessing takes a step a head."""
     num_heads: int = 4
     """How many tokens ahead are guessed."""
     num_layers: int = 1
@@ -60,16 +81,18 @@ class TrainOptions:
     """Go on with the run that was interrupted in the output directory."""
     quiet: bool = False
     """No progress on stderr."""
+    tensorboard: bool = False
+    """Write the curves for TensorBoard, too: tensorboard --logdir OUTPUT/run/tensorboard."""
 
     def __post_init__(self) -> None:
         for name in ("max_new_tokens", "batch", "tokens"):
             value = getattr(self, name)
             if value is not None and value < 2:
                 raise InvalidParameterError(f"{name} is {value}; expected at least 2")
-        for name in ("max_rows", "num_heads", "patience"):
+        for name in ("max_rows", "num_heads", "patience", "endpoint_parallel", "endpoint_tries"):
             if getattr(self, name) < 1:
                 raise InvalidParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
-        for name in ("lr", "epochs", "minutes"):
+        for name in ("lr", "epochs", "minutes", "endpoint_timeout"):
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
                 raise InvalidParameterError(f"{name} is {value}; expected a number above 0")
@@ -79,12 +102,27 @@ class TrainOptions:
             raise InvalidParameterError(f"soft_targets is {self.soft_targets}; expected 0 to 1")
         if self.minutes is not None and self.tokens is not None:
             raise InvalidParameterError("both minutes and tokens were given; expected one of them")
+        if self.kind == "hydra" and not self.condition_on_root:
+            raise InvalidParameterError("kind is 'hydra' and condition_on_root is off; hydra heads read it always. Leave one out")
         if self.keep_answers and not self.data:
             raise InvalidParameterError("keep_answers was given without data; name the files that hold the answers")
+        for name in ("max_bad_rows", "decontaminate_words"):
+            if getattr(self, name) < 0:
+                raise InvalidParameterError(f"{name} is {getattr(self, name)}; expected 0 or more")
+        self._check_endpoint()
+
+    def _check_endpoint(self) -> None:
+        if (self.endpoint is None) != (self.endpoint_model is None):
+            raise InvalidParameterError("endpoint and endpoint_model go together; name the URL and the model that it serves")
+        if self.endpoint is not None and not self.data:
+            raise InvalidParameterError("endpoint was given without data; name the files that hold the questions")
+        if self.endpoint is not None and self.keep_answers:
+            raise InvalidParameterError("both endpoint and keep_answers were given; expected one of them")
 
     @property
     def identity(self) -> dict[str, object]:
         """What has to stay the same when a run is resumed: all but how it is shown."""
-        skipped = {"resume", "quiet"}
+        skipped = {"resume", "quiet", "tensorboard", "endpoint", "api_key_env"}
+        skipped |= {"endpoint_parallel", "endpoint_timeout", "endpoint_tries"}
         values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in skipped}
-        return {**values, "data": [str(path) for path in self.data]}
+        return {**values, **{name: [str(path) for path in getattr(self, name)] for name in ("data", "decontaminate")}}

@@ -7,6 +7,7 @@ from typing import Any
 
 from headstart.errors import TrainingError
 from headstart.train.atomic_file import write_atomically
+from headstart.train.options import TrainOptions
 
 _FORMAT = 1
 SHARD_SIZE = 512
@@ -59,10 +60,12 @@ def read_plan(path: Path) -> Plan:
 def check_same_run(plan: Plan, model: str, options: dict[str, Any], where: Path) -> None:
     """Raises TrainingError if the run in ``where`` was started for another model or with other options."""
     options = json.loads(json.dumps(options))
+    # what did not exist when the run was started was what it now is by default
+    defaults = json.loads(json.dumps(TrainOptions().identity))
     if plan.model != model:
         raise TrainingError(f"the run in {where} trains heads for {plan.model}, not {model}; use another output directory")
     for name in sorted(plan.options.keys() | options.keys()):
-        before, now = plan.options.get(name), options.get(name)
+        before, now = plan.options.get(name, defaults.get(name)), options.get(name)
         if before != now:
             raise TrainingError(f"the run in {where} was started with {name}={before!r}, not {now!r}; resume it with the same")
 

@@ -1,4 +1,4 @@
-"""The loss over the steps, as a picture."""
+"""Losses and held-out accuracies over the steps, as a picture."""
 
 import importlib.util
 from collections.abc import Sequence
@@ -9,39 +9,54 @@ _SMOOTH = 0.95
 
 
 def plot_losses(entries: Sequence[dict[str, Any]], path: Path) -> bool:
-    """Draw each head's loss and the held-out score into a PNG; False, and no file, where matplotlib is not installed."""
+    """Draw each head's loss and, beside it, its held-out accuracy with the predicted tokens per step into a PNG.
+
+    False, and no file, where matplotlib is not installed.
+    """
     if importlib.util.find_spec("matplotlib") is None:
         return False
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    steps = [entry for entry in entries if entry["event"] == "step"]
-    evaluations = [entry for entry in entries if entry["event"] == "evaluation"]
-    figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
+    figure = Figure(figsize=(12, 4.5), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
-    losses, worth = figure.subplots(), None
-    heads = len(steps[0]["loss_K"]) if steps else 0
-    for k in range(heads):
-        losses.plot([e["step"] + 1 for e in steps], _smoothed([e["loss_K"][k] for e in steps]), label=f"head {k + 1}")
-    losses.set_xlabel("step")
-    losses.set_ylabel("cross-entropy, nats (smoothed)")
-    if evaluations:
-        worth = losses.twinx()
-        scores = [e["score"] for e in evaluations]
-        worth.plot([e["step"] + 1 for e in evaluations], scores, "k.--", label="tokens per step, 8 nodes")
-        worth.set_ylabel("predicted tokens per step (held out)")
-    handles = [*losses.get_lines(), *(worth.get_lines() if worth else [])]
-    if handles:
-        losses.legend(handles, [str(handle.get_label()) for handle in handles], loc="center right")
+    left, right = figure.subplots(1, 2)
+    _draw_losses(left, [entry for entry in entries if entry["event"] == "step"])
+    _draw_accuracies(right, [entry for entry in entries if entry["event"] == "evaluation"])
     figure.savefig(path)
     return True
 
 
-def _smoothed(values: Sequence[float]) -> list[float]:
+def _draw_losses(axes: Any, steps: Sequence[dict[str, Any]]) -> None:
+    for k in range(len(steps[0]["loss_K"]) if steps else 0):
+        axes.plot([e["step"] + 1 for e in steps], _smoothed([e["loss_K"][k] for e in steps]), label=f"head {k + 1}")
+    axes.set_xlabel("step")
+    axes.set_ylabel("cross-entropy, nats (smoothed)")
+    if steps:
+        axes.legend()
+
+
+def _draw_accuracies(axes: Any, evaluations: Sequence[dict[str, Any]]) -> None:
+    at = [entry["step"] + 1 for entry in evaluations]
+    known = [entry for entry in evaluations if "top_KT" in entry]
+    for k in range(len(known[0]["top_KT"]) if known else 0):
+        shares = [entry["top_KT"][k][0] for entry in known]
+        axes.plot([entry["step"] + 1 for entry in known], [100 * share for share in shares], "o-", label=f"head {k + 1}")
+    axes.set_xlabel("step")
+    axes.set_ylabel("first guess right, % (held out)")
+    worth = axes.twinx()
+    worth.plot(at, [entry["score"] for entry in evaluations], "k.--", label="tokens per step")
+    worth.set_ylabel("predicted tokens per step, 8 nodes (held out)")
+    if evaluations:
+        handles = [*axes.get_lines(), *worth.get_lines()]
+        axes.legend(handles, [str(handle.get_label()) for handle in handles], loc="lower right")
+
+
+def _smoothed(values: Sequence[float | None]) -> list[float]:
     out: list[float] = []
     mean = weight = 0.0
     for value in values:
-        if value == value:  # a head without a label in a tiny batch has no loss
+        if value is not None and value == value:  # a head without a label in a tiny batch has no loss
             mean, weight = _SMOOTH * mean + (1 - _SMOOTH) * value, _SMOOTH * weight + (1 - _SMOOTH)
         out.append(mean / weight if weight else float("nan"))
     return out

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from headstart.train.live_table import LiveTable
+
 
 class Bar:
     """One running bar."""
@@ -28,6 +30,10 @@ class Reporter:
     def say(self, text: str) -> None:
         if self._console is not None:
             self._console.print(text, highlight=False, soft_wrap=True)
+
+    def table(self, *, heads: int, steps: int, done: int) -> LiveTable:
+        """A table of the heads in training."""
+        return LiveTable(self._console, heads=heads, steps=steps, done=done)
 
     @contextmanager
     def bar(self, unit: str, total: int | None, done: int = 0) -> Iterator[Bar]:

@@ -1,11 +1,14 @@
 """A training run from nothing to a heads directory: plan, data, training, evaluation, card.
 
-``OUTPUT/run`` holds what a resumed run needs: ``run.json`` (the plan), ``shards/``, ``checkpoint.safetensors``, ``log.jsonl``.
+``OUTPUT/run`` holds what a resumed run needs: ``run.json`` (the plan), ``shards/``, ``checkpoint.safetensors``, ``log.jsonl``, and
+``account.json``, which says what became of the rows.
 """
 
+import json
 import tempfile
 import time
-from dataclasses import dataclass
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -16,22 +19,27 @@ from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, TrainingError
 from headstart.models.protocol import BaseModel
 from headstart.text.tokenizer import Tokenizer
+from headstart.train.account import Account
+from headstart.train.atomic_file import write_atomically
 from headstart.train.batches import Examples, held_out
 from headstart.train.card import Facts, model_card
 from headstart.train.checkpoint import Standing, load_checkpoint, save_checkpoint
+from headstart.train.decoded import decode, held_out_prompts
 from headstart.train.draft_vocab import frequent_ids
 from headstart.train.evaluation import Evaluation, Observed, evaluate
-from headstart.train.generation import Source, fill
+from headstart.train.generation import Source, fill, settle
 from headstart.train.log import Log
 from headstart.train.loop import Trainer
 from headstart.train.options import DEFAULT_TOKENS, TrainOptions
 from headstart.train.output_matrix import shared_matrix
 from headstart.train.plan import SHARD_SIZE, Plan, check_same_run, plan_for_time, read_plan
 from headstart.train.plot import plot_losses
+from headstart.train.processes import ALONE, Processes
 from headstart.train.progress import Reporter
-from headstart.train.shards import Shard
-from headstart.train.sources import open_source, source_metadata
+from headstart.train.shards import Shard, read_shard, shard_path
+from headstart.train.sources import Opened, open_source
 from headstart.train.speed import training_rate
+from headstart.train.tensorboard import Board, check_tensorboard
 from headstart.trees.search import grow
 
 HELD_OUT_SHARE, HELD_OUT_LEAST = 0.05, 8
@@ -59,8 +67,9 @@ def train(
     *,
     options: TrainOptions,
     checkpoint_seconds: float = _CHECKPOINT_SECONDS,
+    processes: Processes = ALONE,
 ) -> TrainResult:
-    """Train Medusa heads for ``model`` and write a heads directory to ``output`` (Medusa-1: the base model stays as it is).
+    """Train heads for ``model`` and write a heads directory to ``output`` (as in Medusa-1 the base model stays as it is).
 
     Raises:
         DataError: given data are malformed, or there are too few of them.
@@ -70,10 +79,13 @@ def train(
     begun = time.perf_counter()
     reporter = Reporter(quiet=options.quiet)
     run = output / "run"
-    source = open_source(model, tokenizer, options)
-    plan = _plan(model, source, run, options, reporter)
-    shards = _data(model, source, plan, run, options, reporter)
-    trainer, kept = _trainer(model, shards, plan, options)
+    if options.tensorboard:
+        check_tensorboard()
+    opened = open_source(model, tokenizer, options, run)
+    plan = _plan(model, opened.source, run, options, reporter)
+    shards, account = _data(opened, plan, run, options, reporter)
+    processes.meet()
+    trainer, kept = _trainer(model, shards, plan, options, processes)
     log = Log(run / "log.jsonl")
     standing = _train(trainer, kept, run, log, options, reporter, checkpoint_seconds)
     trainer.heads.load_state_dict(standing.best)
@@ -88,13 +100,41 @@ def train(
         best_step=standing.best_step,
         epochs=trainer.step / trainer.order.per_epoch,
         seconds=seconds,
+        rows=account.line,
     )
-    card = model_card(trainer.heads, facts, result, options)
-    _save(model, trainer.heads, output, seen, result, card)
+    directory = _directory(model, trainer.heads, seen, result)
+    decoded = decode(
+        model,
+        directory,
+        held_out_prompts(shards, {span.conversation for span in kept.spans}),
+        stop_ids=opened.stop_ids,
+        max_new_tokens=options.max_new_tokens,
+    )
+    if decoded:
+        reporter.say(f"decoded, tokens per step: {'; '.join(each.line for each in decoded)}")
+    directory.tree_file = replace(
+        directory.tree_file, predicted={**result.to_dict(), "decoded": [each.to_dict() for each in decoded]}
+    )
+    directory.card = model_card(trainer.heads, facts, result, options, decoded)
+    directory.save_pretrained(output)
     if not plot_losses(log.entries(), output / "loss.png"):
         reporter.say("no loss plot: matplotlib is missing (pip install 'headstart[train]')")
     reporter.say(f"heads are in {output}: {_line(result)}")
     return TrainResult(output, result, facts.tokens, trainer.step, seconds)
+
+
+def follow(model: BaseModel, output: Path, *, options: TrainOptions, processes: Processes) -> None:
+    """What all processes but the first do: wait for its data, then take their part of each step. They write nothing."""
+    run = output / "run"
+    processes.meet()
+    plan = read_plan(run / "run.json")
+    shards: list[Shard] = []
+    while sum(len(shard.tokens) for shard in shards) < plan.tokens and (path := shard_path(run / "shards", len(shards))).exists():
+        shards.append(read_shard(path))
+    trainer, _ = _trainer(model, shards, plan, options, processes)
+    load_checkpoint(run / "checkpoint.safetensors", trainer)
+    while trainer.step < trainer.steps and not processes.told(False):
+        trainer.train_step()
 
 
 def make_output(run: Path) -> None:
@@ -143,7 +183,8 @@ def _plan(model: BaseModel, source: Source, run: Path, options: TrainOptions, re
     return plan
 
 
-def _data(model: BaseModel, source: Source, plan: Plan, run: Path, options: TrainOptions, reporter: Reporter) -> list[Shard]:
+def _data(opened: Opened, plan: Plan, run: Path, options: TrainOptions, reporter: Reporter) -> tuple[list[Shard], Account]:
+    source = opened.source
     total = plan.tokens if source.total is None or options.tokens or options.minutes else None
     with reporter.bar("answer tokens", total) as bar:
         shown = 0
@@ -163,14 +204,19 @@ def _data(model: BaseModel, source: Source, plan: Plan, run: Path, options: Trai
             source,
             tokens=plan.tokens,
             shard_size=plan.shard_size,
-            metadata=source_metadata(model, options),
+            metadata=opened.metadata,
             on_tokens=on_tokens,
             on_shard=on_shard,
         )
-    return shards
+    account = settle(shards, source, opened.lost)
+    reporter.say("\n  ".join([account.line, *account.named]))
+    write_atomically(run / "account.json", (json.dumps(account.to_dict(), indent=2, ensure_ascii=False) + "\n").encode())
+    return shards, account
 
 
-def _trainer(model: BaseModel, shards: list[Shard], plan: Plan, options: TrainOptions) -> tuple[Trainer, Examples]:
+def _trainer(
+    model: BaseModel, shards: list[Shard], plan: Plan, options: TrainOptions, processes: Processes
+) -> tuple[Trainer, Examples]:
     """The trainer, and the examples that are kept from it."""
     conversations = sorted({number for shard in shards for number in shard.conversation_ids})
     if len(conversations) < 2 * HELD_OUT_LEAST:
@@ -205,6 +251,7 @@ def _trainer(model: BaseModel, shards: list[Shard], plan: Plan, options: TrainOp
         peak_rate=options.lr,
         seed=options.seed,
         soft_targets=options.soft_targets,
+        processes=processes,
     )
     return trainer, kept
 
@@ -215,6 +262,7 @@ def _config(model: BaseModel, options: TrainOptions) -> HeadsConfig:
     return HeadsConfig(
         hidden_size=facts.hidden_size,
         vocab_size=facts.vocab_size,
+        kind=options.kind,
         num_heads=options.num_heads,
         num_layers=options.num_layers,
         block=options.block,
@@ -241,16 +289,23 @@ def _train(
     log.rewind(trainer.step)
     every = max(1, trainer.order.per_epoch // _EVALUATIONS_AN_EPOCH)
     saved = time.perf_counter()
-    with reporter.bar("steps", trainer.steps, done=trainer.step) as bar:
-        while trainer.step < trainer.steps and standing.without_gain < options.patience:
+    board = Board(run / "tensorboard", step=trainer.step) if options.tensorboard else None
+    heads = trainer.heads.config.num_heads
+    with reporter.table(heads=heads, steps=trainer.steps, done=trainer.step) as table, closing(board) if board else nullcontext():
+        while trainer.step < trainer.steps and not trainer.processes.told(standing.without_gain >= options.patience):
             report = trainer.train_step()
             log.write("step", step=report.step, loss=report.loss, loss_K=report.loss_K, rate=report.rate, norm=report.grad_norm)
-            bar.advance(1, f"loss {report.loss:.3f}")
+            table.step(report.loss_K, trainer.order.batch)
+            if board is not None:
+                board.step(trainer.step, loss=report.loss, loss_K=report.loss_K, rate=report.rate, norm=report.grad_norm)
             due = trainer.step % every == 0 or trainer.step == trainer.steps
             if due:
-                result, _ = evaluate(trainer, kept)
+                result, _ = evaluate(trainer, kept, last=False)
                 standing.consider(trainer, result.score)
                 log.write("evaluation", step=report.step, score=result.score, **result.to_dict())
+                table.evaluated(result.top_KT, result.score)
+                if board is not None:
+                    board.evaluation(trainer.step, top_KT=result.top_KT, score=result.score)
                 reporter.say(f"step {trainer.step:,}: loss {report.loss:.3f}, held out {_line(result)}")
             if due or time.perf_counter() - saved > checkpoint_seconds:
                 save_checkpoint(path, trainer, standing)
@@ -258,16 +313,9 @@ def _train(
     return standing
 
 
-def _save(
-    model: BaseModel,
-    heads: MedusaHeads,
-    output: Path,
-    seen: Observed,
-    result: Evaluation,
-    card: str,
-) -> None:
+def _directory(model: BaseModel, heads: MedusaHeads, seen: Observed, result: Evaluation) -> HeadsDirectory:
     tree = grow(seen.counts, TREE_NODES)
-    HeadsDirectory(
+    return HeadsDirectory(
         heads.cpu(),
         tree,
         nodes=min(DEFAULT_NODES, len(tree)),
@@ -276,8 +324,7 @@ def _save(
         total=seen.total,
         calibration=seen.calibration,
         predicted=result.to_dict(),
-        card=card,
-    ).save_pretrained(output)
+    )
 
 
 def _line(result: Evaluation) -> str:

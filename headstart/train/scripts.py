@@ -6,24 +6,29 @@ seeds depend on the run's seed and the conversation's number alone.
 
 import hashlib
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
 from headstart.request import Request
 from headstart.sampling.params import SamplingParams
 from headstart.text.tokenizer import Tokenizer
+from headstart.train.account import Lost
+from headstart.train.decontamination import SHARES, EvaluationPrompts
 from headstart.train.questions import Opening, follow_up, opening
 from headstart.train.recorder import RECORD
 from headstart.train.shards import Answer
 
 FOLLOW_UP_EVERY = 2
 """Every second self-written conversation gets a second question, made from its first answer."""
-_SAMPLED_EVERY = 3  # every third answer is sampled: heads have to serve greedy and sampled decoding
-_SAMPLED = SamplingParams(temperature=0.8, top_k=64)
+SAMPLED_EVERY = 3  # every third answer is sampled: heads have to serve greedy and sampled decoding
+SAMPLED_TEMPERATURE = 0.8
+_SAMPLED = SamplingParams(temperature=SAMPLED_TEMPERATURE, top_k=64)
 _QUESTION = SamplingParams(temperature=1.0, top_k=64)
 _SHORTEST_PASSAGE = 24  # ids; nothing can be asked about less
 _TEXT_PROMPT = 32  # ids of a plain text that the base model is given to write on from
+NO_ROOM = "leaves no room in the context"
+NO_QUESTION = "no question came about"
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,10 @@ class Recipe:
     stop_ids: frozenset[int]
     context_length: int
     max_new_tokens: int = 160
+    evaluation: EvaluationPrompts | None = None
+    """Prompts that no question may be like."""
+    lost: dict[int, Lost] = field(default_factory=dict)
+    """Why conversations gave no answer; scripts write it."""
 
     def sample_seed(self, conversation: int, turn: int) -> int:
         """Another seed for each text. Self-written questions share their prompt: with one seed all would be the same."""
@@ -66,6 +75,8 @@ class Recipe:
     def answer(self, prompt_ids: Sequence[int], conversation: int, turn: int, *, sampled: bool, stages: int) -> Ask | None:
         """The request for a recorded answer; None where the prompt leaves no room for one."""
         if len(prompt_ids) + 2 > self.context_length:
+            if turn == 1:
+                self.skip(conversation, NO_ROOM)
             return None
         request = Request(
             prompt_ids=prompt_ids,
@@ -77,6 +88,12 @@ class Recipe:
         )
         return Ask(request, stages)
 
+    def skip(self, conversation: int, reason: str) -> None:
+        self.lost[conversation] = Lost("skipped", reason)
+
+    def alike(self, question: str) -> bool:
+        return self.evaluation is not None and self.evaluation.alike(question)
+
 
 def self_written(number: int, recipe: Recipe) -> Script:
     """A question (whole, or begun here and completed by the model), its answer, and every second time a question about it."""
@@ -86,16 +103,20 @@ def self_written(number: int, recipe: Recipe) -> Script:
     if not first.complete:
         start = _completion_of(first, number, recipe, stages=3 if again else 2)
         if len(start.request.prompt_ids) >= recipe.context_length:
+            recipe.skip(number, NO_ROOM)
             return []
         reply = yield start
         question = first.text.rstrip(" ") + recipe.tokenizer.decode(reply.ids)
     answers: list[Answer] = []
-    if not question.strip():
+    if not question.strip() or recipe.alike(question):
+        recipe.skip(number, SHARES if question.strip() else NO_QUESTION)
         return answers
     passage = yield from _chat_answer([_user(question)], number, 1, number, recipe, answers, first.kind, stages=2 if again else 1)
     if again and passage and passage.strip() and len(answers[-1].ids) >= _SHORTEST_PASSAGE:
         order = number // FOLLOW_UP_EVERY
         second = follow_up(order, recipe.seed, passage)
+        if recipe.alike(second.text):
+            return answers
         yield from _chat_answer([_user(second.text)], number, 2, order, recipe, answers, second.kind, stages=1)
     return answers
 
@@ -124,8 +145,11 @@ def continued(number: int, text: str, recipe: Recipe) -> Script:
     """The beginning of a given plain text, written on by the base model."""
     answers: list[Answer] = []
     prompt_ids = recipe.tokenizer.encode(text)[:_TEXT_PROMPT]
-    sampled = number % _SAMPLED_EVERY == _SAMPLED_EVERY - 1
-    ask = recipe.answer(prompt_ids, number, 1, sampled=sampled, stages=1) if prompt_ids else None
+    sampled = number % SAMPLED_EVERY == SAMPLED_EVERY - 1
+    if not prompt_ids:
+        recipe.skip(number, NO_QUESTION)
+        return answers
+    ask = recipe.answer(prompt_ids, number, 1, sampled=sampled, stages=1)
     if ask is not None:
         _keep((yield ask), ask.request, "text", answers)
     return answers
@@ -157,7 +181,7 @@ def _chat_answer(
 ) -> Generator[Ask, Reply, str | None]:
     """Ask for the answer to ``messages`` and keep it; its text, or None where the context has no room for it."""
     prompt_ids = recipe.tokenizer.chat_ids(list(messages))
-    ask = recipe.answer(prompt_ids, number, turn, sampled=order % _SAMPLED_EVERY == _SAMPLED_EVERY - 1, stages=stages)
+    ask = recipe.answer(prompt_ids, number, turn, sampled=order % SAMPLED_EVERY == SAMPLED_EVERY - 1, stages=stages)
     if ask is None:
         return None
     reply = yield ask

@@ -6,7 +6,6 @@ Shapes: K heads, B examples, R rows of a slice, V projected vocabulary (or the p
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 
 from headstart.train.output_matrix import OutputMatrix
 
@@ -22,13 +21,8 @@ class Teacher:
     """Where there is a state; elsewhere the label alone is the target."""
     weight: float
     """The distribution's part of the target, 0 to 1."""
-    softcap: float | None = None
 
     def share(self, head: int, rows: torch.Tensor, log_weight_V: torch.Tensor | None) -> torch.Tensor:
         """``weight`` times the distribution for ``rows``, R x V; zeros where there is no state."""
-        logits_RV = F.linear(self.states_KBD[head].index_select(0, rows), self.matrix.weight_VD, self.matrix.bias_V)
-        if self.softcap is not None:
-            logits_RV = logits_RV.div_(self.softcap).tanh_().mul_(self.softcap)
-        if log_weight_V is not None:
-            logits_RV = logits_RV + log_weight_V.to(logits_RV.device, logits_RV.dtype)
+        logits_RV = self.matrix.logits(self.states_KBD[head].index_select(0, rows), log_weight_V)
         return torch.softmax(logits_RV, -1).mul_((self.known_KB[head][rows] * self.weight).to(logits_RV.dtype)[:, None])

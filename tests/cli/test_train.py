@@ -40,6 +40,11 @@ def test_trains_heads_that_can_be_used(tiny_model: str, tmp_path: Path, capsys: 
         (["--keep-answers"], "error: keep_answers was given without data"),
         (["--data", "/no/such/file.jsonl"], "error: "),
         (["--resume"], "error: "),
+        (["--endpoint", "http://host/v1"], "error: endpoint and endpoint_model go together"),
+        (["--endpoint", "http://host/v1", "--endpoint-model", "m"], "error: endpoint was given without data"),
+        (["--max-bad-rows", "-1"], "error: max_bad_rows is -1"),
+        (["--decontaminate", "/no/such/prompts.jsonl"], "error: the prompts in /no/such/prompts.jsonl cannot be read"),
+        (["--data", "hub:"], "error: 'hub:' names no data set"),
     ],
 )
 def test_mistakes_exit_with_2(

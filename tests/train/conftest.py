@@ -1,6 +1,8 @@
 """A tiny chat model and byte-level tokenizers, made here."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from headstart.models.transformers_adapter import TransformersModel
 from headstart.text.tokenizer import Tokenizer
+from tests.train.chat_server import Reply, Serve, Server
 
 TEMPLATES = {
     "chatml": (
@@ -93,3 +96,19 @@ def llama() -> LlamaForCausalLM:
 @pytest.fixture
 def model(llama: LlamaForCausalLM) -> TransformersModel:
     return TransformersModel(llama, name="tiny", max_rows=8, cache_tokens=8 * 1024)
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    servers: list[Server] = []
+
+    def start(reply: Callable[[int, dict[str, Any]], Reply]) -> Server:
+        server = Server(reply)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 import torch
 from transformers import LlamaForCausalLM
@@ -43,6 +45,25 @@ def test_a_text_beyond_the_context_is_cut(model: TransformersModel, tokenizer: T
     assert len(answer.prompt_ids) + len(answer.ids) == model.facts.context_length
 
 
-def test_a_conversation_without_an_answer_is_named(model: TransformersModel, tokenizer: Tokenizer) -> None:
-    with pytest.raises(DataError, match="f:1: no assistant message"):
-        Kept(model, tokenizer, [Given("f:1", messages=[{"role": "user", "content": "Hi"}])], STOP)
+def test_an_answer_that_cannot_be_found_loses_its_row_up_to_a_limit(
+    model: TransformersModel, tokenizer_of: Callable[[str], Tokenizer]
+) -> None:
+    """The template counts messages in front of the first, so that no prompt is the beginning of what follows it."""
+    counting = tokenizer_of("chatml")
+    counting.hf.chat_template = "{{ messages | length }}{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}"
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    given = [Given("f:1", messages=talk), Given("f:2", text="abc"), Given("f:3", messages=talk)]
+    source = Kept(model, counting, given, STOP, max_bad_rows=2)
+    assert [len(answers) for answers in source.conversations(0, 3, lambda tokens: None)] == [0, 1, 0]
+    assert {number: row.kind for number, row in source.lost.items()} == {0: "failed", 2: "failed"}
+    with pytest.raises(DataError, match="f:1: the chat template writes message 1"):
+        Kept(model, counting, given, STOP).conversations(0, 3, lambda tokens: None)
+
+
+def test_the_end_of_an_answer_that_was_cut_is_not_learned(model: TransformersModel, tokenizer: Tokenizer) -> None:
+    """The template ends every answer; one that stopped at a limit did not choose to."""
+    talk = [{"role": role, "content": role[:2]} for role in ("user", "assistant", "user", "assistant")]
+    first, second = Kept(model, tokenizer, [], STOP).answers(Given("f:1", messages=talk), cut={1})
+    assert tokenizer.decode(first.ids, skip_special_tokens=False) == "as<|im_end|>"
+    assert tokenizer.decode(second.ids, skip_special_tokens=False) == "as"
+    assert len(second.hidden_TD) == 1

@@ -1,11 +1,16 @@
+from collections.abc import Callable
+
 import pytest
 import torch
 import torch.nn.functional as F
+from transformers import PreTrainedModel
 
+from headstart.models.protocol import BaseModel
 from headstart.models.transformers_adapter import TransformersModel
 from headstart.train.loss import DECAY, loss_and_gradient
 from headstart.train.output_matrix import OutputMatrix, shared_matrix
 from headstart.train.teacher import Teacher
+from tests.tiny_models import adapter, native, tiny
 
 K, B, V, D = 3, 50, 40, 8
 
@@ -75,6 +80,34 @@ def test_the_matrix_read_through_the_projection_is_the_lm_head(model: Transforme
     torch.testing.assert_close(F.linear(hidden, matrix.weight_VD), model.lm_head(hidden)[:, ids], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("extra", [None, torch.linspace(0, 2, V, dtype=torch.float64)])
+def test_the_heads_logits_are_capped_as_they_are_when_drafting(
+    case: tuple[torch.Tensor, torch.Tensor, torch.Tensor], extra: torch.Tensor | None
+) -> None:
+    """Autograd through ``2 tanh(logits / 2)``; what makes up for a sample of the vocabulary is added behind the cap."""
+    states, labels, weight = case
+    parts = loss_and_gradient(states, labels, OutputMatrix(weight, None, 2.0), None, extra)
+    leaf = states.clone().requires_grad_()
+    expected = reference(2 * (leaf @ weight.T / 2).tanh() + (0 if extra is None else extra), labels)
+    expected.backward()
+    assert parts.loss == pytest.approx(expected.item(), rel=1e-9)
+    torch.testing.assert_close(parts.grad_KBD, leaf.grad)
+
+
+@pytest.mark.parametrize("make", [adapter, native])
+def test_the_matrix_of_a_soft_capped_model_has_its_logits(make: Callable[[PreTrainedModel], BaseModel]) -> None:
+    """Gemma 2 with a cap of 9 and weights so large that the cap bends even a unit vector's logits."""
+    model = make(tiny("gemma2"))
+    ids = torch.tensor([3, 17, 50])
+    matrix = shared_matrix(model, ids, torch.float64)
+    hidden = 3 * torch.randn(5, model.facts.hidden_size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    expected = model.lm_head(hidden)[:, ids]
+    assert matrix.softcap == 9.0
+    assert expected.abs().max() > 8.5  # well inside the bend
+    torch.testing.assert_close(matrix.logits(hidden), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(matrix.part(torch.tensor([2, 0])).logits(hidden), expected[:, [2, 0]], rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("softcap", [None, 2.0])
 def test_soft_targets_are_a_mixture_of_the_label_and_the_base_model(
     case: tuple[torch.Tensor, torch.Tensor, torch.Tensor], softcap: float | None
@@ -85,18 +118,22 @@ def test_soft_targets_are_a_mixture_of_the_label_and_the_base_model(
     deciding = torch.randn(K, B, D, generator=generator, dtype=torch.float64)
     known = torch.rand(K, B, generator=generator) < 0.8
     extra = torch.linspace(0, 2, V, dtype=torch.float64)
-    teacher = Teacher(OutputMatrix(weight, None), deciding, known, 0.3, softcap)
-    parts = loss_and_gradient(states, labels, OutputMatrix(weight, None), None, extra, teacher)
+    matrix = OutputMatrix(weight, None, softcap)
+    teacher = Teacher(matrix, deciding, known, 0.3)
+    parts = loss_and_gradient(states, labels, matrix, None, extra, teacher)
     leaf = states.clone().requires_grad_()
-    base = deciding @ weight.T
-    soft = ((base if softcap is None else softcap * (base / softcap).tanh()) + extra).softmax(-1)
+
+    def capped(logits: torch.Tensor) -> torch.Tensor:
+        return logits if softcap is None else softcap * (logits / softcap).tanh()
+
+    soft = (capped(deciding @ weight.T) + extra).softmax(-1)
     share = 0.3 * known[..., None]
     target = share * soft + (1 - share) * F.one_hot(labels.clamp(min=0), V)
-    nats = -(target * (leaf @ weight.T + extra).log_softmax(-1)).sum(-1)
+    nats = -(target * (capped(leaf @ weight.T) + extra).log_softmax(-1)).sum(-1)
     valid = labels >= 0
     per_head = (nats * valid).sum(-1) / valid.sum(-1)
     scale = torch.tensor([DECAY**k for k in range(K)], dtype=torch.float64)
     ((per_head * scale).sum() / scale.sum()).backward()
     torch.testing.assert_close(parts.grad_KBD, leaf.grad, rtol=1e-6, atol=1e-9)
-    hard = loss_and_gradient(states, labels, OutputMatrix(weight, None), None, extra)
+    hard = loss_and_gradient(states, labels, matrix, None, extra)
     assert parts.loss_K == hard.loss_K  # what is reported stays the loss of the label, comparable between the two

@@ -53,3 +53,9 @@ def test_what_cannot_be_resumed(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"lr=0\.1, not 0\.2"):
         check_same_run(plan(), "m", {"lr": 0.2}, path)
     check_same_run(plan(), "m", {"lr": 0.1}, path)
+
+
+def test_a_run_from_before_there_was_an_option_ran_with_its_default() -> None:
+    check_same_run(plan(), "m", {"lr": 0.1, "kind": "medusa"}, Path("run"))
+    with pytest.raises(TrainingError, match="kind='medusa', not 'hydra'"):
+        check_same_run(plan(), "m", {"lr": 0.1, "kind": "hydra"}, Path("run"))

@@ -26,6 +26,7 @@ from headstart.train.run import train
 from headstart.train.shards import read_shard
 from headstart.train.simulation import accepted_in, simulate
 from headstart.trees.shape import TreeShape
+from tests.train.chat_server import Serve, completion
 
 OPTIONS = TrainOptions(
     tokens=2000,
@@ -75,6 +76,15 @@ def copy_of_data(finished: Path, output: Path) -> Path:
     return output
 
 
+def with_options(output: Path, **changed: object) -> Path:
+    """The run as if it had been started with other options."""
+    path = output / "run" / "run.json"
+    plan = json.loads(path.read_text())
+    plan["options"].update(changed)
+    path.write_text(json.dumps(plan))
+    return output
+
+
 def test_writes_heads_that_load_and_say_what_they_are(finished: Path) -> None:
     directory = HeadsDirectory.from_pretrained(finished)
     assert directory.config.num_heads == 3
@@ -86,11 +96,24 @@ def test_writes_heads_that_load_and_say_what_they_are(finished: Path) -> None:
     card = (finished / "README.md").read_text(encoding="utf-8")
     assert "Medusa heads for tiny" in card
     assert f"{directory.predicted['predicted']['8']:.2f}" in card
+    decoded = directory.predicted["decoded"]
+    assert [one["drafter"] for one in decoded] == ["medusa", "medusa-static"]
+    for one in decoded:  # measured on 8 of the conversations that the prediction is about
+        assert one["tokens_per_step"] == one["tokens"] / one["steps"]
+        assert f"{one['tokens_per_step']:.2f} at 8 nodes" in card
+        assert 1.0 <= one["lowest"] <= one["tokens_per_step"] <= one["highest"] <= 4.0
+    account = json.loads((finished / "run" / "account.json").read_text())
+    assert account["read"] == account["written"] + sum(account["skipped"].values()) + sum(account["failed"].values())
+    assert account["written"] == predicted_conversations(finished)
     assert (finished / "loss.png").stat().st_size > 1000
     entries = [json.loads(line) for line in (finished / "run" / "log.jsonl").read_text().splitlines()]
     steps = [entry for entry in entries if entry["event"] == "step"]
     assert [entry["step"] for entry in steps] == list(range(len(steps)))
     assert steps[-1]["loss"] < steps[0]["loss"] - 0.5  # it learns
+
+
+def predicted_conversations(run: Path) -> int:
+    return len({n for path in (run / "run" / "shards").iterdir() for n in read_shard(path).conversation_ids})
 
 
 def test_held_out_conversations_are_not_trained_on(finished: Path) -> None:
@@ -241,6 +264,70 @@ def test_given_answers_and_own_projections(llama: LlamaForCausalLM, tokenizer: T
     assert result.evaluation.top_KT[0][0] > 0.9
     assert result.evaluation.simulated == {}  # given answers need not be greedy
     assert HeadsDirectory.from_pretrained(tmp_path / "out").config.projection == "own"
+
+
+def test_rows_that_are_lost_are_counted_and_named(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """24 good rows, a malformed one, one without an answer, and one that is a bundled evaluation prompt."""
+    data = tmp_path / "data.jsonl"
+    rows = [json.dumps({"prompt": f"question {i}", "response": "the very same answer"}) for i in range(24)]
+    asked = "Explain to a twelve-year-old why the sky turns red in the evening."
+    rows[3:3] = ["{", '{"prompt": "only"}', json.dumps({"prompt": asked, "response": "because"})]
+    data.write_text("\n".join(rows))
+    options = replace(OPTIONS, data=(data,), keep_answers=True, tokens=None, epochs=1)
+    train(fresh(llama), tokenizer, tmp_path / "out", options=options)
+    account = json.loads((tmp_path / "out" / "run" / "account.json").read_text())
+    assert (account["read"], account["written"], account["failed"]) == (27, 24, {})
+    assert account["skipped"] == {"malformed": 1, "no answer to keep": 1, "shares words with an evaluation prompt": 1}
+    assert account["named"][0].startswith(f"{data}:4: not JSON")
+    line = "rows: 27 read = 24 written + 3 skipped"
+    assert line in (tmp_path / "out" / "README.md").read_text()
+    with pytest.raises(DataError, match=r"(?s)more than 1 bad rows.*:4: not JSON.*:5: no assistant message"):
+        train(fresh(llama), tokenizer, tmp_path / "other", options=replace(options, max_bad_rows=1))
+
+
+def test_a_tokenizer_of_another_model(llama: LlamaForCausalLM, tokenizer_of, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    other = tokenizer_of("llama-3")
+    other.hf.add_tokens(["one", "two"])  # 262 tokens, the model has 260
+    with pytest.raises(TrainingError, match=r"the tokenizer has 262 tokens and the model 260"):
+        train(fresh(llama), other, tmp_path / "out", options=OPTIONS)
+
+
+def test_a_template_that_refuses_a_row(llama: LlamaForCausalLM, tokenizer_of, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Found before anything is written: in the middle of a run it would end it."""
+    strict = tokenizer_of("chatml")
+    strict.hf.chat_template = (
+        "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + strict.hf.chat_template
+    )
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]}\n')
+    with pytest.raises(DataError, match=r"(?s)no row of the data is left.*data.jsonl:1: .*no system"):
+        train(fresh(llama), strict, tmp_path / "out", options=replace(OPTIONS, data=(data,)))
+
+
+def test_a_batch_without_any_label(finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Heads that choose from a single token, and batches of two positions: soon one has nothing to guess."""
+    output = with_options(copy_of_data(finished, tmp_path / "heads"), draft_vocab_size=1, batch=2)
+    options = replace(OPTIONS, resume=True, draft_vocab_size=1, batch=2)
+    with pytest.raises(TrainingError, match=r"step \d+: no token .* among the 1 that .*shards \d.*--draft-vocab-size"):
+        train(fresh(llama), tokenizer, output, options=options)
+
+
+def test_a_checkpoint_of_other_heads(finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """The checkpoint of three heads in the run of two."""
+    output = with_options(copy_of_data(finished, tmp_path / "heads"), num_heads=2)
+    (output / "run" / "checkpoint.safetensors").write_bytes((finished / "run" / "checkpoint.safetensors").read_bytes())
+    with pytest.raises(TrainingError, match=r"checkpoint .* cannot be used: (?s:.*)Delete it to train anew"):
+        train(fresh(llama), tokenizer, output, options=replace(OPTIONS, resume=True, num_heads=2))
+
+
+def test_an_endpoints_answers_are_trained_on(serve: Serve, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(json.dumps({"prompt": f"question {i}"}) + "\n" for i in range(20)))
+    server = serve(lambda number, body: completion("the very same answer"))
+    options = replace(OPTIONS, data=(data,), tokens=None, epochs=1, endpoint=server.url, endpoint_model="tiny")
+    result = train(fresh(llama), tokenizer, tmp_path / "out", options=options)
+    assert result.tokens == 20 * 21  # 20 letters and the end of the turn
+    assert "answers written by tiny at an endpoint" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_minutes_become_a_plan(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:

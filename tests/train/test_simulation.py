@@ -6,12 +6,10 @@ from headstart.train.simulation import (
     WIDTH,
     Guesses,
     accepted_in,
-    accepted_when_grown,
     cross_simulated,
     joint_counts,
     simulate,
 )
-from headstart.trees.calibration import Calibration
 from headstart.trees.shape import TreeShape
 
 # an answer of 6 tokens: 5 examples, two heads; the last example has no second head's token
@@ -33,16 +31,6 @@ def test_simulation_walks_from_root_to_root() -> None:
     assert simulate(accepted_in(TreeShape([]), RANKS_EK), [SPAN]) == (5, 5)
     # example 0 gives all of (0, 1): 3 tokens, to example 3, where nothing fits, then example 4: 3 steps
     assert simulate(accepted_in(TreeShape([[0], [0, 1]]), RANKS_EK), [SPAN]) == (5, 3)
-
-
-def test_grown_trees_accept_where_the_probability_is() -> None:
-    """Three nodes. Sure heads (0.9, then 0.8) make the chain (0), (0, 0); unsure ones (0.3, 0.2 each) the fan (0), (1)."""
-    sure = torch.tensor([[0.9, 0.05], [0.8, 0.1]]).log()
-    unsure = torch.tensor([[0.3, 0.2], [0.3, 0.2]]).log()
-    ranks = torch.tensor([[0, 0], [1, 0], [0, 0], [1, 0], [WIDTH, 0], [0, BEYOND]], dtype=torch.int8)
-    seen = Guesses(ranks, torch.stack([sure, sure, unsure, unsure, unsure, sure]))
-    assert accepted_when_grown(seen, Calibration.none(2), 3).tolist() == [2, 0, 1, 1, 0, 1]
-    assert accepted_when_grown(seen, Calibration.none(2), 1).tolist() == [0] * 6
 
 
 def test_each_half_learns_from_the_other() -> None:

@@ -1,0 +1,42 @@
+"""``headstart train-joint``: a model and its heads trained together, so that the heads guess better (Medusa-2)."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from headstart.cli.report import to_json
+from headstart.train.joint.options import JointOptions
+
+
+def run(
+    model: str,
+    /,
+    *,
+    output: Path,
+    device: str = "auto",
+    json: bool = False,
+    options: Annotated[JointOptions, Parameter(name="*")] = JointOptions(),
+) -> int:
+    """Train a model and its heads together, after "headstart train" trained the heads alone.
+
+    The model changes, and so does its text. The result is an ordinary model directory, with its heads in the folder headstart,
+    where every command finds them.
+
+    Parameters
+    ----------
+    model
+        A hub id, a directory, or "bundled".
+    output
+        Where the model goes; what a run keeps until it is finished lies there too, in run/.
+    device
+        Where to compute, "cpu" or "cuda" for instance; "auto" takes the fastest there is.
+    json
+        Print one JSON object with what was measured.
+    """
+    from headstart.train.joint.run import train_joint  # torch comes with it, and asking for help has to be quick
+
+    result = train_joint(model, output, options=options, device=device)
+    shown = f"Model and heads are in {output}. What they are worth: {output / 'README.md'}"
+    print(to_json(result.to_dict()) if json else shown)
+    return 0

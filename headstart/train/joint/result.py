@@ -1,0 +1,78 @@
+"""What a joint run came to: the model's quality and the heads' worth, each beside what it was before."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from headstart.train.joint.quality import Seen
+from headstart.train.simulation import cross_simulated
+
+SIZES = (4, 8, 16, 32)
+"""Tree sizes that are reported, the root included."""
+
+
+@dataclass(frozen=True)
+class Worth:
+    """Tokens per step, greedy answers decoded step by step; each half of the conversations with what was learned on the other."""
+
+    top1_K: list[float]
+    """How often each head's first guess is right."""
+    static: dict[int, float]
+    grown: dict[int, float]
+    """Empty for Hydra heads: trees that are grown need the guesses on all paths."""
+    steps: int
+    """Base-model passes that the figures at 8 nodes stand on."""
+    answers: int
+
+    @property
+    def line(self) -> str:
+        first = ", ".join(f"{share:.1%}" for share in self.top1_K)
+        trees = self.grown or self.static
+        worth = ", ".join(f"{trees[nodes]:.2f} at {nodes} nodes" for nodes in (8, 16) if nodes in trees)
+        return f"top-1 {first}; tokens per step {worth} ({self.answers} answers)"
+
+
+@dataclass(frozen=True)
+class JointResult:
+    """Figures of one run, on held-out conversations."""
+
+    directory: Path
+    steps: int
+    tokens: int
+    """Tokens that the model was run over, prompts included."""
+    seconds: float
+    perplexity_before: float
+    """Of the untouched model, on its own recorded answers."""
+    perplexity: float
+    """Of the merged model, on the same answers."""
+    agreement: float
+    """Share of places where both think the same token the likeliest."""
+    judged: int
+    """Answer tokens that the three figures stand on."""
+    before: Worth
+    """The heads as they were, on answers of the untouched model."""
+    after: Worth
+    """The new heads, on the merged model's own answers to the same prompts."""
+
+    @property
+    def perplexity_change(self) -> float:
+        """0.01 is one percent worse."""
+        return self.perplexity / self.perplexity_before - 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "directory": str(self.directory), "perplexity_change": self.perplexity_change}
+
+
+def worth_of(seen: Seen, *, grows: bool) -> Worth:
+    """What the guesses are worth on the greedy answers among ``seen``."""
+    greedy = [span for span in seen.spans if span.greedy]
+    simulated = cross_simulated(seen.guesses, greedy, SIZES)
+    rank_EK = seen.guesses.rank_EK
+    top1_K = [float((rank_K == 0).sum() / (rank_K >= 0).sum().clamp(min=1)) for rank_K in rank_EK.T]
+    return Worth(
+        top1_K=top1_K,
+        static={nodes: each.static for nodes, each in simulated.items()},
+        grown={nodes: each.grown for nodes, each in simulated.items()} if grows else {},
+        steps=simulated[8].static_steps if simulated else 0,
+        answers=len(greedy),
+    )

@@ -1,0 +1,266 @@
+"""A joint run from trained heads and recorded answers to a model with heads of its own (Medusa-2).
+
+The first of the two stages, the heads alone, is :func:`headstart.train.run.train`. ``OUTPUT`` becomes a model directory, its heads
+lie in ``OUTPUT/headstart`` and, with LoRA, the adapter in ``OUTPUT/adapter``; ``OUTPUT/run`` holds what a resumed run needs.
+Source: Medusa (Cai et al. 2024), sections 2.2.2 and 2.3.2.
+"""
+
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from headstart.drafters.base_check import base_sample
+from headstart.drafters.heads import MedusaHeads
+from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.errors import DataError, TrainingError
+from headstart.finding_heads import find_heads, heads_beside
+from headstart.llm import load
+from headstart.models.dtype import resolve_device, resolve_dtype
+from headstart.models.source import find, load_pretrained
+from headstart.train.batches import held_out
+from headstart.train.draft_vocab import frequent_ids
+from headstart.train.joint.backbone import Backbone
+from headstart.train.joint.card import joint_card
+from headstart.train.joint.checkpoint import load_checkpoint, save_checkpoint
+from headstart.train.joint.options import JointOptions
+from headstart.train.joint.packing import RowOrder
+from headstart.train.joint.plan import JointPlan, read_joint_plan
+from headstart.train.joint.quality import Seen, look
+from headstart.train.joint.result import JointResult, worth_of
+from headstart.train.joint.texts import Text, chosen, read_texts
+from headstart.train.joint.trainer import JointTrainer
+from headstart.train.log import Log
+from headstart.train.progress import Reporter
+from headstart.train.run import DEFAULT_NODES, HELD_OUT_LEAST, HELD_OUT_SHARE, TREE_NODES, make_output
+from headstart.train.simulation import joint_counts
+from headstart.trees.search import grow
+from headstart.tuning.calibration import fit_calibration
+
+HEADS = "headstart"
+"""The folder in a model's directory where heads are found."""
+_LOOKED_AT = 120  # held-out answers: enough for figures, seconds to run
+_LOOKS = 2
+_CHECKPOINT_SECONDS = 120.0
+_LEAST_ALIKE = 0.9
+
+
+@dataclass(frozen=True)
+class _Data:
+    """What is trained on, and what is kept from it."""
+
+    texts: list[Text]
+    kept: list[Text]
+
+
+def train_joint(
+    model: str,
+    output: Path,
+    *,
+    options: JointOptions,
+    device: str | torch.device = "auto",
+    checkpoint_seconds: float = _CHECKPOINT_SECONDS,
+) -> JointResult:
+    """Train ``model`` and its heads together and write both to ``output``.
+
+    Raises:
+        DataError: there are no recorded answers, too few, or they are another model's.
+        HeadsError: there are no heads, or they belong to another model.
+        TrainingError: there is a run already, there is none to resume, peft is missing, or a loss is not finite.
+        ModelNotFoundError, UnsupportedModelError: the model cannot be had, or not for trees.
+    """
+    begun = time.perf_counter()
+    reporter, where, run = Reporter(quiet=options.quiet), resolve_device(device), output / "run"
+    directory, heads, shards = _given(model, options)
+    plan = read_joint_plan(run / "run.json", model, options.identity) if options.resume else None
+    if plan is None:
+        if (run / "run.json").exists():
+            raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
+        make_output(run)
+    backbone, tokenizer = _backbone(model, where, options)
+    directory.check_base(backbone.base)
+    data = _data(shards, backbone, options, reporter)
+    order = RowOrder(data.texts, length=options.length, batch=options.batch, seed=options.seed)
+    trainer = JointTrainer(
+        backbone,
+        heads,
+        order,
+        options,
+        steps=plan.steps if plan else max(1, round(options.epochs * order.per_epoch)),
+        by_frequency_V=_by_frequency(heads, data.texts),
+    )
+    before = look(backbone, trainer.objective, data.kept, options.length)
+    if before.quality.alike < _LEAST_ALIKE:
+        raise DataError(
+            f"the answers in {shards} were recorded with another model than {model}: its hidden states are unlike those recorded"
+            f" (cosine {before.quality.alike:.2f}, expected at least {_LEAST_ALIKE}). Name this model's own with --shards"
+        )
+    if plan is None:
+        if options.minutes is not None:
+            trainer.steps = max(4, int(options.minutes * 60 / trainer.seconds_per_step()))
+        plan = JointPlan(model, options.identity, trainer.steps)
+        plan.save(run / "run.json")
+    reporter.say(
+        f"{len(data.texts):,} answers, {trainer.order.per_epoch:,} steps an epoch, {trainer.steps:,} steps; perplexity"
+        f" {before.quality.perplexity:.4f} before, {worth_of(before, grows=heads.config.kind == 'medusa').line}"
+    )
+    _train(trainer, data, before, run, reporter, checkpoint_seconds)
+    return _finish(trainer, model, tokenizer, data, before, output, options, reporter, begun)
+
+
+def _given(model: str, options: JointOptions) -> tuple[HeadsDirectory, MedusaHeads, Path]:
+    """The heads to begin with, and where the answers lie."""
+    directory = find_heads(model, options.heads)
+    if directory is None:
+        raise TrainingError(
+            f"{model} has no heads yet, and the first stage trains them alone: headstart train {model} --output HEADS. Then name"
+            " them with --heads HEADS"
+        )
+    heads = directory.heads
+    if not isinstance(heads, MedusaHeads):
+        raise TrainingError(f"heads of kind {directory.config.kind!r} are trained by train-mtp; give medusa or hydra heads")
+    place = heads_beside(model) if options.heads == "auto" else Path(options.heads)
+    shards = options.shards or Path(place or ".") / "run" / "shards"
+    return directory, heads, shards
+
+
+def _backbone(model: str, device: torch.device, options: JointOptions) -> tuple[Backbone, PreTrainedTokenizerBase | None]:
+    compute = resolve_dtype(options.dtype, device)
+    # what LoRA leaves alone needs no more precision than the passes have; what is trained does
+    pretrained, tokenizer, name = load_pretrained(find(model), compute if options.backbone == "lora" else torch.float32, device)
+    return Backbone(pretrained, name, options, compute), tokenizer
+
+
+def _data(shards: Path, backbone: Backbone, options: JointOptions, reporter: Reporter) -> _Data:
+    facts = backbone.base.facts
+    texts, cut = read_texts(shards, length=options.length, hidden_size=facts.hidden_size, vocab_size=facts.vocab_size)
+    if cut:
+        reporter.say(f"{cut:,} of the answers are cut or left out: with their prompts they are longer than {options.length} tokens")
+    conversations = sorted({text.conversation for text in texts})
+    if len(conversations) < 2 * HELD_OUT_LEAST:
+        raise DataError(
+            f"{len(conversations)} conversations in {shards} are too few: {HELD_OUT_LEAST} are held out for evaluation, and as many"
+            " have to be left. Record more: headstart train"
+        )
+    aside = held_out(conversations, HELD_OUT_SHARE, HELD_OUT_LEAST)
+    kept = chosen(texts, aside)
+    step = max(1.0, len(kept) / _LOOKED_AT)
+    kept = [kept[int(i * step)] for i in range(min(_LOOKED_AT, len(kept)))]
+    data = _Data(chosen(texts, set(conversations) - aside), kept)
+    if not any(text.answer > 1 for text in data.texts) or not any(text.answer > 1 for text in data.kept):
+        raise DataError("all answers are a single token long; there is nothing for heads to guess. Give other data")
+    return data
+
+
+def _by_frequency(heads: MedusaHeads, texts: list[Text]) -> torch.Tensor:
+    """Places among the draft ids, the most frequent first."""
+    vocab = heads.config.vocab_size
+    frequent = frequent_ids([text.ids[text.prompt :] for text in texts], [], vocab, vocab)
+    if heads.draft_ids_V is None:
+        return frequent
+    place = torch.full((vocab,), -1)
+    place[heads.draft_ids_V] = torch.arange(len(heads.draft_ids_V))
+    places = place[frequent]
+    return places[places >= 0]
+
+
+def _train(trainer: JointTrainer, data: _Data, before: Seen, run: Path, reporter: Reporter, checkpoint_seconds: float) -> None:
+    path, log = run / "checkpoint.safetensors", Log(run / "log.jsonl")
+    load_checkpoint(path, trainer)
+    log.rewind(trainer.step)
+    every = max(1, trainer.steps // _LOOKS)
+    saved = time.perf_counter()
+    with reporter.bar("steps", trainer.steps, done=trainer.step) as bar:
+        while trainer.step < trainer.steps:
+            report = trainer.train_step()
+            log.write("step", **asdict(report))
+            bar.advance(1, f"loss {report.own:.3f}, heads {report.loss:.3f}")
+            done = trainer.step == trainer.steps
+            if trainer.step % every == 0 and not done:
+                now = look(trainer.backbone, trainer.objective, data.kept, trainer.order.length)
+                figures = _compared(before, now)
+                log.write("evaluation", step=report.step, **figures)
+                told = ", ".join(f"{name} {value:.4f}" for name, value in figures.items())
+                reporter.say(f"step {trainer.step:,}: loss {report.own:.3f}, heads {report.loss:.3f}; held out {told}")
+            if done or time.perf_counter() - saved > checkpoint_seconds:
+                save_checkpoint(path, trainer)
+                saved = time.perf_counter()
+
+
+def _compared(before: Seen, now: Seen) -> dict[str, float]:
+    ranks = [(seen.guesses.rank_EK[:, 0] == 0).float().mean() for seen in (before, now)]
+    return {
+        "perplexity_change": now.quality.perplexity / before.quality.perplexity - 1,
+        "agreement": now.quality.agreement(before.quality),
+        "top1_first_head_before": float(ranks[0]),
+        "top1_first_head": float(ranks[1]),
+    }
+
+
+def _finish(
+    trainer: JointTrainer,
+    base: str,
+    tokenizer: PreTrainedTokenizerBase | None,
+    data: _Data,
+    before: Seen,
+    output: Path,
+    options: JointOptions,
+    reporter: Reporter,
+    begun: float,
+) -> JointResult:
+    """Merge, write the model, let it answer the held-out prompts, make the heads' tree from that, and say what all is worth."""
+    backbone, heads = trainer.backbone, trainer.heads.eval()
+    backbone.save(output, tokenizer, backbone.compute)
+    grows = heads.config.kind == "medusa"
+    merged = look(backbone, trainer.objective, data.kept, options.length)
+    llm = load(output, heads=None, drafter="none", device=backbone.device, dtype=backbone.compute, bitwise=False)
+    asked = [text for text in data.kept if text.greedy] or data.kept
+    longest = max(text.answer for text in data.kept)
+    outs = llm.generate([text.ids[: text.prompt].tolist() for text in asked], max_new_tokens=longest, temperature=0.0)
+    own = [_own_text(text, list(out.token_ids), options.length) for text, out in zip(asked, outs, strict=True)]
+    seen = look(backbone, trainer.objective, own, options.length)
+    counts, total = joint_counts(seen.guesses.rank_EK, seen.spans)
+    tree = grow(counts, TREE_NODES)
+    result = JointResult(
+        directory=output,
+        steps=trainer.step,
+        tokens=_tokens(trainer),
+        seconds=time.perf_counter() - begun,
+        perplexity_before=before.quality.perplexity,
+        perplexity=merged.quality.perplexity,
+        agreement=merged.quality.agreement(before.quality),
+        judged=len(before.quality.nats_A),
+        before=worth_of(before, grows=grows),
+        after=worth_of(seen, grows=grows),
+    )
+    heads.config = replace(heads.config, base_model=output.name)
+    card = joint_card(heads, base, result, options)
+    HeadsDirectory(
+        heads.cpu(),
+        tree,
+        nodes=min(DEFAULT_NODES, len(tree)),
+        base_check=base_sample(llm.model),
+        counts=dict(counts.most_common(512)),
+        total=total,
+        calibration=fit_calibration(seen.guesses.log_q_EKR, seen.guesses.rank_EK.long()),
+        predicted=result.to_dict(),
+        card=card,
+    ).save_pretrained(output / HEADS)
+    (output / "README.md").write_text(card, encoding="utf-8")
+    reporter.say(
+        f"model and heads are in {output}: perplexity {result.perplexity_change:+.2%}, likeliest token the same"
+        f" {result.agreement:.2%} (n = {result.judged:,}); before {result.before.line}; now {result.after.line}"
+    )
+    return result
+
+
+def _own_text(text: Text, answer: list[int], length: int) -> Text:
+    """The same prompt with the new model's answer."""
+    ids = torch.cat([text.ids[: text.prompt], torch.tensor(answer, dtype=torch.int64)])[: length + 1]
+    return replace(text, ids=ids, states_SD=None, greedy=True)
+
+
+def _tokens(trainer: JointTrainer) -> int:
+    return sum(len(text.ids) - 1 for step in range(trainer.step) for row in trainer.order[step] for text in row)

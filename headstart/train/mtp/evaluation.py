@@ -1,0 +1,81 @@
+"""What heads know of a text: losses, and guesses by rank.
+
+Shapes: E examples (positions), T positions of a text, N heads, K heads after the first, R ranks, V vocabulary.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from headstart.train.batches import AnswerSpan
+from headstart.train.mtp.headed_model import HeadedModel
+from headstart.train.simulation import BEYOND, WIDTH, Guesses
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Each head on true text."""
+
+    nats_N: list[float]
+    """Mean cross-entropy."""
+    top_N: list[float]
+    """How often a head's first guess is right."""
+    positions: int
+
+
+@torch.no_grad()
+def on_true_text(headed: HeadedModel, texts: Iterable[torch.Tensor]) -> HeldOut:
+    """Every head at every position of batches B x T that has a target for all of them."""
+    count = 1 + len(headed.layers)
+    nats_N, right_N, positions = [0.0] * count, [0] * count, 0
+    for ids_BT in texts:
+        ids_BT = ids_BT.to(headed.model.device)
+        length = ids_BT.shape[1] - count
+        for n, logits_BTV in enumerate(_logits(headed, ids_BT[:, :length])):
+            labels_BT = ids_BT[:, n + 1 : n + 1 + length]
+            nats_N[n] += float(F.cross_entropy(logits_BTV.float().flatten(0, 1), labels_BT.flatten(), reduction="sum"))
+            right_N[n] += int((logits_BTV.argmax(-1) == labels_BT).sum())
+        positions += labels_BT.numel()
+    return HeldOut([nats / positions for nats in nats_N], [right / positions for right in right_N], positions)
+
+
+@torch.no_grad()
+def guesses_on(headed: HeadedModel, texts: Sequence[tuple[Sequence[int], Sequence[int]]]) -> tuple[Guesses, list[AnswerSpan]]:
+    """What the heads after the first guess at each position of texts, given as (prompt, what comes after it)."""
+    heads = len(headed.layers)
+    ranks: list[torch.Tensor] = []
+    scores: list[torch.Tensor] = []
+    spans: list[AnswerSpan] = []
+    first = 0
+    for number, (prompt, written) in enumerate(texts):
+        count = len(written) - 1  # the last id has nothing behind it
+        if count < 1:
+            continue
+        ids_T = torch.tensor([*prompt, *written], device=headed.model.device)
+        start = len(prompt) - 1
+        rank_EK = torch.full((count, heads), BEYOND, dtype=torch.int8)
+        log_q_EKR = torch.full((count, heads, WIDTH), float("-inf"))
+        for n, logits_1TV in enumerate(_logits(headed, ids_T[None])):
+            if n == 0:
+                continue
+            log_q_EV = logits_1TV[0, start : start + count].float().log_softmax(-1).cpu()
+            best_ER = log_q_EV.topk(WIDTH, sorted=True)
+            log_q_EKR[:, n - 1] = best_ER.values
+            labels_E = ids_T[start + n + 1 :][:count].cpu()
+            hit_ER = best_ER.indices[: len(labels_E)] == labels_E[:, None]
+            rank_EK[: len(labels_E), n - 1] = torch.where(hit_ER.any(-1), hit_ER.int().argmax(-1), WIDTH).to(torch.int8)
+        ranks.append(rank_EK)
+        scores.append(log_q_EKR)
+        spans.append(AnswerSpan(conversation=number, first=first, count=count, shard=0, greedy=True))
+        first += count
+    return Guesses(torch.cat(ranks), torch.cat(scores)), spans
+
+
+def _logits(headed: HeadedModel, ids_BT: torch.Tensor) -> Iterable[torch.Tensor]:
+    """Those of one head after the other, B x T x V."""
+    trunk = headed.trunk(ids_BT)
+    yield headed.unembed(trunk.first_BTD)
+    for layer in headed.layers:
+        yield headed.unembed(layer(trunk.leaf_BTD))

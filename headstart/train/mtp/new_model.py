@@ -1,0 +1,49 @@
+"""The model that is trained: a small Llama from scratch, or one that is there already."""
+
+from typing import Any
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
+
+from headstart.errors import TrainingError
+from headstart.models.source import find, load_pretrained
+from headstart.train.mtp.options import MtpOptions
+
+_CONTEXTS = 2
+"""Context length of a new model, in training lengths."""
+
+
+def new_model(options: MtpOptions, vocab_size: int, end: int) -> LlamaForCausalLM:
+    """A Llama with random weights, which depend on the seed alone."""
+    config = LlamaConfig(
+        vocab_size=vocab_size,
+        hidden_size=options.hidden_size,
+        intermediate_size=options.intermediate_size,
+        num_hidden_layers=options.layers,
+        num_attention_heads=options.attention_heads,
+        num_key_value_heads=options.kv_heads,
+        max_position_embeddings=_CONTEXTS * options.length,
+        tie_word_embeddings=True,
+        initializer_range=options.hidden_size
+        ** -0.5,  # with the usual 0.02, made for wide models, a narrow one hardly begins to learn
+        bos_token_id=end,
+        eos_token_id=end,
+        pad_token_id=None,
+    )
+    torch.manual_seed(options.seed)
+    return LlamaForCausalLM(config)
+
+
+def given_model(name: str, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """A model to continue, in float32, and its tokenizer.
+
+    Raises:
+        TrainingError: it has no tokenizer, or none that can end a text.
+        ModelNotFoundError, UnsupportedModelError: it cannot be loaded.
+    """
+    model, tokenizer, _ = load_pretrained(find(name), torch.float32, device)
+    if tokenizer is None or tokenizer.eos_token_id is None:
+        raise TrainingError(f"{name} came without a tokenizer that has an end-of-text token; put one beside the model")
+    untyped: Any = model
+    untyped.requires_grad_(True)
+    return model, tokenizer

@@ -1,0 +1,172 @@
+"""A multi-token training run from text to a model that drafts for itself.
+
+``OUTPUT`` becomes an ordinary model directory (trunk and first head), ``OUTPUT/headstart`` the heads directory of the others, and
+``OUTPUT/log.jsonl`` holds every step.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from headstart.drafters.base_check import base_sample
+from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.errors import DataError, TrainingError
+from headstart.llm import LLM, load
+from headstart.models.dtype import resolve_device
+from headstart.models.quiet import no_progress_bars
+from headstart.text.tokenizer import Tokenizer
+from headstart.train.log import Log
+from headstart.train.mtp.byte_pairs import learn_tokenizer
+from headstart.train.mtp.card import mtp_card
+from headstart.train.mtp.corpus import documents
+from headstart.train.mtp.evaluation import guesses_on, on_true_text
+from headstart.train.mtp.headed_model import HeadedModel, headed
+from headstart.train.mtp.measurement import SIZES, measured, own_texts
+from headstart.train.mtp.new_model import given_model, new_model
+from headstart.train.mtp.options import MtpOptions
+from headstart.train.mtp.result import MtpResult
+from headstart.train.mtp.stream import held_out, stream_of, texts_in_order
+from headstart.train.mtp.trainer import MtpTrainer
+from headstart.train.progress import Reporter
+from headstart.train.simulation import cross_simulated, joint_counts
+from headstart.trees.search import grow
+from headstart.tuning.calibration import fit_calibration
+
+HEADS = "headstart"
+"""The folder in a model's directory where heads are found."""
+TREE_NODES, DEFAULT_NODES = 64, 8
+PROMPT_TOKENS, PIECES, LEAST_PIECES = 32, 48, 4
+"""Pieces of held-out text, each begun with a prompt: one half of the texts that come of it makes the tree, the other is for
+measuring."""
+TEMPERATURES = (0.0, 1.0)
+_SAID = 10  # times in a run that its standing is said
+
+
+def train_mtp(output: Path, *, options: MtpOptions, device: str | torch.device = "auto") -> MtpResult:
+    """Train a model with ``options.heads`` heads, write it to ``output``, and measure it.
+
+    Raises:
+        DataError: the text is missing, malformed or too short.
+        TrainingError: there is something in ``output`` already, it cannot be written to, or a loss is not finite.
+        ModelNotFoundError, UnsupportedModelError: the model to continue cannot be had, or not with such heads.
+    """
+    begun = time.perf_counter()
+    reporter, where = Reporter(quiet=options.quiet), resolve_device(device)
+    _make(output)
+    texts, kept = held_out(documents(options.text))
+    model, tokenizer, end = _model(options, texts, where)
+    stream_S = stream_of(texts, Tokenizer(tokenizer), end)
+    kept_S = stream_of(kept, Tokenizer(tokenizer), end, most=options.held_out)
+    if len(kept_S) < (least := LEAST_PIECES * (options.length + options.heads)):
+        raise DataError(f"{len(kept_S)} tokens of text were held out, a twentieth of it; expected at least {least}. Give more text")
+    head = headed(model, options.heads - 1, options.head)
+    trainer = MtpTrainer(head, stream_S, options, where)
+    reporter.say(f"{len(stream_S):,} tokens of text; {trainer.steps:,} steps, {options.heads} heads")
+    _train(trainer, Log(output / "log.jsonl"), reporter)
+    known = on_true_text(head, texts_in_order(kept_S, options.length + options.heads, options.batch))
+    _save_model(model, tokenizer, output)
+    result = MtpResult(
+        directory=output,
+        text_tokens=len(stream_S),
+        steps=trainer.steps,
+        tokens=trainer.steps * options.batch * options.length,
+        operations=trainer.operations,
+        next_token_operations=trainer.token_operations(1),
+        seconds=time.perf_counter() - begun,
+        held_out=known,
+    )
+    reporter.say(f"the model is in {output}; held-out loss of the next token {known.nats_N[0]:.3f} nats")
+    if options.heads > 1:
+        result = _with_heads(head, result, kept_S, options, where)
+        for found in result.measured:
+            reporter.say(found.line)
+        true = ", ".join(f"{tokens:.2f} at {nodes} nodes" for nodes, tokens in result.on_true_text.items())
+        reporter.say(f"the heads are in {output / HEADS}; on held-out text itself: {true}")
+    return result
+
+
+def _make(output: Path) -> None:
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        taken = next(output.iterdir(), None)
+    except OSError as error:
+        raise TrainingError(f"cannot write to {output}: {error.strerror or error}; choose another output directory") from error
+    if taken is not None:
+        raise TrainingError(f"{output} is not empty (it holds {taken.name}); choose another output directory")
+
+
+def _model(options: MtpOptions, texts: Sequence[str], device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, int]:
+    """Model, tokenizer, and the id that ends a document."""
+    if options.model is not None:
+        given, tokenizer = given_model(options.model, device)
+        return given, tokenizer, int(tokenizer.eos_token_id)
+    learned = learn_tokenizer(texts, options.vocab_size)
+    end = int(learned.eos_token_id)
+    model: Any = new_model(options, len(learned), end)
+    return model.to(device), learned, end
+
+
+def _train(trainer: MtpTrainer, log: Log, reporter: Reporter) -> None:
+    every = max(1, trainer.steps // _SAID)
+    with reporter.bar("steps", trainer.steps) as bar:
+        for step in range(trainer.steps):
+            report = trainer.train_step(step)
+            log.write("step", **asdict(report))
+            bar.advance(1, f"loss {report.loss:.3f}")
+            if (step + 1) % every == 0 or step + 1 == trainer.steps:
+                each = ", ".join("off" if loss is None else f"{loss:.3f}" for loss in report.loss_N)
+                reporter.say(f"step {step + 1:,}: loss by head {each}")
+
+
+def _save_model(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, output: Path) -> None:
+    try:
+        with no_progress_bars():
+            model.save_pretrained(output)
+        tokenizer.save_pretrained(output)
+    except OSError as error:
+        raise TrainingError(f"cannot write the model to {output}: {error.strerror or error}; make room and train again") from error
+
+
+def _with_heads(head: HeadedModel, result: MtpResult, kept_S: torch.Tensor, options: MtpOptions, device: torch.device) -> MtpResult:
+    """Make the tree from one half of the model's own texts, save the heads, and measure on the other half."""
+    output, new = result.directory, options.length - PROMPT_TOKENS
+    pieces = _pieces(kept_S, options.length)
+    prompts, half = [piece[:PROMPT_TOKENS] for piece in pieces], len(pieces) // 2
+    plain = load(output, heads=None, drafter="none", device=device)
+    written, _ = own_texts(plain, prompts[:half], new, 0.0)
+    seen, spans = guesses_on(head, list(zip(prompts[:half], written, strict=True)))
+    counts, total = joint_counts(seen.rank_EK, spans)
+    tree = grow(counts, TREE_NODES)
+    true, true_spans = guesses_on(head, [(piece[:PROMPT_TOKENS], piece[PROMPT_TOKENS:]) for piece in pieces])
+    simulated = cross_simulated(true, true_spans, SIZES)
+    directory = HeadsDirectory(
+        head.heads(output.name),
+        tree,
+        nodes=min(DEFAULT_NODES, len(tree)),
+        base_check=base_sample(plain.model),
+        counts=dict(counts.most_common(512)),
+        total=total,
+        calibration=fit_calibration(seen.log_q_EKR, seen.rank_EK.long()),
+    )
+    llm = LLM(plain.model, plain.tokenizer, heads=directory, drafter="mtp" if options.head == "layer" else "medusa")
+    result = replace(
+        result,
+        measured=[measured(llm, prompts[half:], new, temperature) for temperature in TEMPERATURES],
+        on_true_text={nodes: each.grown for nodes, each in simulated.items()},
+    )
+    directory.tree_file.predicted.update(result.to_dict())
+    directory.card = mtp_card(directory.heads.num_parameters, result, options)
+    directory.save_pretrained(output / HEADS)
+    return result
+
+
+def _pieces(kept_S: torch.Tensor, length: int) -> list[list[int]]:
+    """Pieces of the held-out text, evenly spread over it."""
+    count = min(PIECES, len(kept_S) // length)
+    starts = torch.linspace(0, len(kept_S) - length, count).long().tolist()
+    return [kept_S[start : start + length].tolist() for start in starts]

@@ -1,0 +1,91 @@
+"""Several processes that train one set of heads: each takes its part of every step, and gradients are added up.
+
+``accelerate launch`` and ``torchrun`` start them and say who is who in the environment. The first process does everything else:
+it makes the data, evaluates, and is the only one that writes.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from headstart.errors import TrainingError
+
+_PATIENCE = timedelta(days=7)
+"""How long the others wait while the first one makes data."""
+
+
+@dataclass(frozen=True)
+class Processes:
+    """All of them, as one of them sees it; by default there is no other."""
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def first(self) -> bool:
+        return self.rank == 0
+
+    def share(self, size: int) -> slice:
+        """This process's part of ``size`` things; parts are as equal as can be, and follow one another."""
+        return slice(size * self.rank // self.count, size * (self.rank + 1) // self.count)
+
+    def add_up(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Replace tensors by their sums over all processes."""
+        if self.count > 1:
+            for tensor in tensors:
+                dist.all_reduce(tensor)
+
+    def told(self, value: bool) -> bool:
+        """What the first process says; the others' ``value`` does not matter."""
+        if self.count == 1:
+            return value
+        said = torch.tensor([int(value)], device="cuda" if dist.get_backend() == "nccl" else "cpu")
+        dist.broadcast(said, 0)
+        return bool(said.item())
+
+    def meet(self) -> None:
+        """Wait until all are here."""
+        if self.count > 1:
+            dist.barrier()
+
+    def end(self) -> None:
+        if self.count > 1:
+            dist.destroy_process_group()
+
+
+ALONE = Processes()
+
+
+def join(device: str) -> tuple[Processes, str]:
+    """Find the other processes, if this one was started as one of several; and the device of this one.
+
+    Raises:
+        TrainingError: the environment is half set, or the processes do not find each other.
+    """
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1:
+        return ALONE, device
+    lacking = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if lacking:
+        raise TrainingError(
+            f"WORLD_SIZE is {count}, but {', '.join(lacking)} is not set; start with accelerate launch or torchrun, or unset"
+            " WORLD_SIZE"
+        )
+    if device == "auto" and os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes"):
+        device = "cpu"
+    on_cuda = device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
+    if on_cuda:
+        device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        torch.cuda.set_device(device)
+    try:
+        dist.init_process_group("nccl" if on_cuda else "gloo", timeout=_PATIENCE)
+    except (RuntimeError, ValueError) as error:
+        raise TrainingError(
+            f"{count} processes were announced, and they did not find each other at {os.environ['MASTER_ADDR']}:"
+            f"{os.environ['MASTER_PORT']}: {error}"
+        ) from error
+    return Processes(dist.get_rank(), dist.get_world_size()), device

@@ -1,0 +1,111 @@
+"""Joint runs on a tiny model, from heads and recorded answers to a model that drafts for itself."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import headstart
+from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.errors import DataError, HeadstartError, InvalidParameterError, TrainingError
+from headstart.train.joint.options import JointOptions
+from headstart.train.joint.run import train_joint
+from headstart.train.joint.trainer import JointTrainer, StepReport
+from headstart.train.shards import Answer, read_shard, shard_path, write_shard
+from tests.train.joint.conftest import Place
+
+OPTIONS = JointOptions(
+    rank=4, alpha=8, length=40, batch=2, rows_at_once=1, lr=2e-3, head_weight=0.5, epochs=2, dtype="float32", seed=3, quiet=True
+)
+
+
+@pytest.mark.parametrize("backbone", ["lora", "full"])
+def test_a_run_ends_with_a_model_that_drafts_for_itself(place: Place, tmp_path: Path, backbone: str) -> None:
+    output = tmp_path / "out"
+    options = replace(OPTIONS, heads=place.heads, backbone=backbone)
+    result = train_joint(place.model, output, options=options, device="cpu")
+    llm = headstart.load(output, device="cpu", dtype="float32")
+    prompt = list(range(10, 20))
+    drafted = llm.generate(prompt, max_new_tokens=24, temperature=0.0, ignore_eos=True, nodes=4)
+    plain = llm.generate(prompt, max_new_tokens=24, temperature=0.0, ignore_eos=True, drafter="none")
+    assert drafted.token_ids == plain.token_ids
+    assert (output / "adapter").exists() == (backbone == "lora")
+    before = headstart.load(place.model, heads=None, dtype="float32")
+    ids, states = torch.arange(8), torch.randn(2, 32)
+    # the LM head and the embeddings are those that the heads were trained with; the layers are not
+    assert torch.equal(before.model.embed(ids), llm.model.embed(ids))
+    assert torch.equal(before.model.lm_head(states), llm.model.lm_head(states))
+    changed = [name for name, tensor in load_file(output / "model.safetensors").items() if "layers" in name and tensor.dim() == 2]
+    untouched = load_file(Path(place.model) / "model.safetensors")
+    assert all(not torch.equal(load_file(output / "model.safetensors")[name], untouched[name]) for name in changed)
+    assert result.perplexity_before > 1
+    assert result.perplexity > 1
+    card = (output / "README.md").read_text()
+    assert f"{result.perplexity:.4f}" in card
+    assert f"{result.agreement:.2%}" in card
+    assert HeadsDirectory.from_pretrained(output / "headstart").predicted["perplexity"] == pytest.approx(result.perplexity)
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+def test_a_resumed_run_ends_with_the_same_bits(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = replace(OPTIONS, heads=place.heads, dropout=0.2)
+    train_joint(place.model, tmp_path / "whole", options=options, device="cpu", checkpoint_seconds=0)
+    step = JointTrainer.train_step
+
+    def dying(self: JointTrainer, *, still: bool = False) -> StepReport:
+        if self.step == 3:
+            raise Killed
+        return step(self, still=still)
+
+    monkeypatch.setattr(JointTrainer, "train_step", dying)
+    with pytest.raises(Killed):
+        train_joint(place.model, tmp_path / "killed", options=options, device="cpu", checkpoint_seconds=0)
+    monkeypatch.setattr(JointTrainer, "train_step", step)
+    train_joint(place.model, tmp_path / "killed", options=replace(options, resume=True), device="cpu")
+    for file in ("model.safetensors", "headstart/heads.safetensors"):
+        whole, killed = load_file(tmp_path / "whole" / file), load_file(tmp_path / "killed" / file)
+        assert whole.keys() == killed.keys()
+        assert all(torch.equal(whole[name], killed[name]) for name in whole), file
+    with pytest.raises(TrainingError, match=r"lr=0\.002, not 0\.1"):
+        train_joint(place.model, tmp_path / "killed", options=replace(options, resume=True, lr=0.1), device="cpu")
+    with pytest.raises(TrainingError, match="there is a run"):
+        train_joint(place.model, tmp_path / "killed", options=options, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"shards": Path("nowhere")}, DataError, "no recorded answers in nowhere"),
+        ({"heads": "auto"}, TrainingError, "has no heads yet"),
+        ({"resume": True}, TrainingError, "no run to resume"),
+    ],
+)
+def test_what_is_missing_is_named(
+    place: Place, tmp_path: Path, change: dict[str, object], error: type[HeadstartError], message: str
+) -> None:
+    options = replace(replace(OPTIONS, heads=place.heads), **change)  # type: ignore[arg-type]
+    with pytest.raises(error, match=message):
+        train_joint(place.model, tmp_path / "out", options=options, device="cpu")
+
+
+def test_answers_of_another_model_are_refused(place: Place, tmp_path: Path) -> None:
+    for number in range(2):
+        shard = read_shard(shard_path(place.shards, number))
+        states = [torch.roll(s, 7, -1) for s in shard.hidden_SD.split([n - 1 for n in shard.answer_lengths])]  # unlike the model's
+        size = len(shard.prompt_lengths)
+        prompts, answers = shard.prompt_tokens.view(size, -1).tolist(), shard.tokens.view(size, -1).tolist()
+        made = [[Answer(*whole, True, "test")] for whole in zip(prompts, answers, states, strict=True)]
+        write_shard(shard_path(tmp_path, number), number * size, made, {})
+    with pytest.raises(DataError, match="recorded with another model"):
+        train_joint(place.model, tmp_path / "out", options=replace(OPTIONS, heads=place.heads, shards=tmp_path), device="cpu")
+
+
+@pytest.mark.parametrize("change", [{"rank": 0}, {"dropout": 1.0}, {"lr": 0.0}, {"head_weight": -1.0}, {"length": 3}])
+def test_options_outside_their_range(change: dict[str, float]) -> None:
+    with pytest.raises(InvalidParameterError, match=next(iter(change))):
+        replace(OPTIONS, **change)  # type: ignore[arg-type]

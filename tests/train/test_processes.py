@@ -1,0 +1,96 @@
+"""Several processes share a step. Here they are threads; ``tests/full/test_two_processes.py`` starts real ones."""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import torch
+
+from headstart.drafters.heads import HeadsConfig, MedusaHeads
+from headstart.errors import TrainingError
+from headstart.models.transformers_adapter import TransformersModel
+from headstart.train import loop
+from headstart.train.batches import Examples
+from headstart.train.loop import StepReport, Trainer
+from headstart.train.plan import Plan
+from headstart.train.processes import ALONE, Processes, join
+from headstart.train.shards import Shard
+
+
+@dataclass(frozen=True)
+class Threads(Processes):
+    """Processes that meet in memory."""
+
+    gate: threading.Barrier = field(default_factory=lambda: threading.Barrier(2))
+    slots: list[torch.Tensor] = field(default_factory=lambda: [torch.zeros(0)] * 2)
+
+    def add_up(self, tensors: Iterable[torch.Tensor]) -> None:
+        for tensor in tensors:
+            self.slots[self.rank] = tensor.clone()
+            self.gate.wait()
+            total = self.slots[0] + self.slots[1]
+            self.gate.wait()
+            tensor.copy_(total)
+
+
+def one_step(model: TransformersModel, processes: Processes, projection: str) -> StepReport:
+    """The first step of heads whose answers end within the batch, so that the halves have unequal numbers of labels."""
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.randint(0, 260, (24,), generator=generator)
+    states = torch.randn(21, 32, generator=generator)
+    lengths = [3, 17, 4]
+    shard = Shard(Path(), {}, [0, 1, 2], [0, 0, 0], lengths, [True] * 3, [""] * 3, tokens[:0], tokens, states)
+    torch.manual_seed(1)
+    heads = MedusaHeads(HeadsConfig(hidden_size=32, vocab_size=260, num_heads=3, projection=projection))  # type: ignore[arg-type]
+    trainer = Trainer(
+        model,
+        heads,
+        Examples([shard], {0, 1, 2}),
+        by_frequency_V=torch.arange(260),
+        plan=Plan("", {}, 1, 1, 1, 1.0),
+        batch=21,
+        peak_rate=1e-3,
+        seed=0,
+        soft_targets=0.5,
+        processes=processes,
+    )
+    return trainer.train_step()
+
+
+@pytest.mark.parametrize("projection", ["shared", "own"])
+def test_halves_of_a_batch_add_up_to_it(model: TransformersModel, projection: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "has_bfloat16", lambda device: False)  # float32: only the order of sums is left to differ
+    whole = one_step(model, ALONE, projection)
+    first = Threads(0, 2)
+    both = [first, Threads(1, 2, first.gate, first.slots)]
+    reports: dict[int, StepReport] = {}
+    threads = [
+        threading.Thread(target=lambda one=one: reports.update({one.rank: one_step(model, one, projection)}))  # type: ignore[misc]
+        for one in both
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for rank in range(2):
+        # the mean over all labels, not the mean of two means; the gradient's norm says the same of the sum of gradients
+        assert reports[rank].loss == pytest.approx(whole.loss, rel=1e-5)
+        assert reports[rank].loss_K == pytest.approx(whole.loss_K, rel=1e-5)
+        assert reports[rank].grad_norm == pytest.approx(whole.grad_norm, rel=1e-4)
+    assert reports[0] == reports[1]
+
+
+def test_shares_follow_one_another_and_leave_nothing_out() -> None:
+    parts = [Processes(rank, 3).share(8) for rank in range(3)]
+    assert [list(range(8))[part] for part in parts] == [[0, 1], [2, 3, 4], [5, 6, 7]]
+
+
+def test_alone_unless_started_as_one_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert join("auto") == (ALONE, "auto")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(TrainingError, match="RANK"):
+        join("cpu")
