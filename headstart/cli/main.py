@@ -14,11 +14,15 @@ from headstart.errors import HeadstartError, InvalidParameterError
 from headstart.version import __version__
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("headstart.cli.demo", "Answer a question plainly and with heads: the same text, sooner."),
+    "demo": ("headstart.cli.demo", "Answer a question plainly and with drafting: the same text, sooner."),
     "generate": ("headstart.cli.generate", "Continue prompts, or answer them with --chat."),
     "chat": ("headstart.cli.chat", "Talk to a model; /exit or Ctrl-D ends it."),
     "train": ("headstart.cli.train", "Train heads for a model, from given data or from none."),
+    "train-joint": ("headstart.cli.train_joint", "Train a model and its heads together; both change, and the heads guess better."),
+    "train-mtp": ("headstart.cli.train_mtp", "Train a model to predict several tokens at once; it then drafts for itself."),
     "tune": ("headstart.cli.tune", "Measure this machine and choose the fastest trees for it."),
+    "simulate": ("headstart.cli.simulate", "Plan: tokens per step, speed-ups and costs of trees, from accuracies."),
+    "bench": ("headstart.cli.bench", "Measure what drafting gains here, beside plain decoding and transformers."),
     "inspect": ("headstart.cli.inspect", "Show a model and its heads, and with --speed what this machine makes of them."),
 }
 """From a command's name to the module whose ``run`` it is, and its line in the help."""
@@ -32,8 +36,9 @@ def build_app() -> App:
         name="headstart",
         help="A head start for your language model: the same text, sooner.",
         version=__version__,
-        help_format="plaintext",
+        help_format="markdown",  # takes the lines of a field's docs together
         result_action="return_value",
+        suppress_keyboard_interrupt=False,  # main() turns it into an exit code
         default_parameter=Parameter(negative_bool=(), negative_iterable=()),
     )
     for name, (module, line) in COMMANDS.items():
@@ -54,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return USER_ERROR
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

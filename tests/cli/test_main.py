@@ -37,6 +37,7 @@ def test_help_of_a_command_does_not_load_torch(command: str) -> None:
         ("generate", ["MODEL", "PROMPTS", "--chat", "--json", "--temperature", "--seed", "--stop", "--heads", "--nodes"]),
         ("chat", ["MODEL", "--system", "--json", "--temperature"]),
         ("train", ["MODEL", "--output", "--data", "--minutes", "--resume", "--no-condition-on-root", "--json"]),
+        ("simulate", ["--head", "--nodes", "--widths", "--node-cost", "--price", "--steps", "--seed", "--json"]),
         ("inspect", ["TARGET", "--json"]),
     ],
 )
@@ -44,6 +45,16 @@ def test_help_of_a_command(command: str, options: list[str], capsys: pytest.Capt
     assert main([command, "--help"]) == 0
     shown = capsys.readouterr().out
     assert [option for option in options if option not in shown] == []
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_help_is_for_people(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The texts come from docs in the source: no Python words, and no gaps where a line of the source ended."""
+    assert main([command, "--help"]) == 0
+    texts = [re.split(r" {2,}", line.strip("│ "))[-1] for line in capsys.readouterr().out.splitlines()]
+    assert [text for text in texts if re.search(r"\bNone\b|``", text)] == []
+    shown = " ".join(texts)
+    assert "repeats it only where these are the same" in shown or command not in ("generate", "chat")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +92,7 @@ def test_exit_codes(
 
     monkeypatch.setattr(cli, "build_app", lambda: app)
     assert main(["demo"]) == status
-    assert capsys.readouterr().err == ("error: heads are of another model\n" if status == 2 else "")
+    assert capsys.readouterr().err == ("error: heads are of another model\n" if status == 2 else "interrupted\n")
 
 
 def test_our_own_mistakes_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
