@@ -91,6 +91,8 @@ def load(
     """
     limits = {"nodes": nodes, "threads": threads, "max_context": max_context, "max_rows": max_rows, "cache_tokens": cache_tokens}
     for name, value in limits.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise InvalidParameterError(f"{name} is {value!r}; expected a whole number")
         if value is not None and value < 1:
             raise InvalidParameterError(f"{name} is {value}; expected at least 1")
     if compile not in (True, False, "auto"):

@@ -17,7 +17,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("serve", "bench", "train", "interop"),
     ("tuning",),
     ("llm",),
-    ("finding_heads",),
+    ("finding_heads", "job"),
     ("engine", "text"),
     ("drafters",),
     ("models", "acceptance"),

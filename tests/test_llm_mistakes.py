@@ -178,6 +178,8 @@ class TestMistakes:
         for name in ("nodes", "threads", "max_context", "max_rows"):
             with pytest.raises(InvalidParameterError, match=f"{name} is 0; expected at least 1"):
                 load(tiny("llama"), **{name: 0})
+            with pytest.raises(InvalidParameterError, match=rf"{name} is 2\.5; expected a whole number"):
+                load(tiny("llama"), **{name: 2.5})
 
 
 class TestFailures:

@@ -12,6 +12,7 @@ import torch
 from headstart.acceptance.longest_path import longest_path
 from headstart.acceptance.walk import Accepted
 from headstart.errors import InvalidParameterError
+from headstart.sampling.kinds import check_number
 from headstart.sampling.row import RowSampling
 from headstart.trees.candidate import CandidateTree
 
@@ -32,6 +33,7 @@ class Threshold:
     """In (0, 1)."""
 
     def __post_init__(self) -> None:
+        check_number("threshold", self.threshold)
         if not 0 < self.threshold < 1:
             raise InvalidParameterError(f"threshold is {self.threshold}; expected a probability in (0, 1)")
 

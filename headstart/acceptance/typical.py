@@ -15,6 +15,7 @@ import torch
 from headstart.acceptance.longest_path import longest_path
 from headstart.acceptance.walk import Accepted
 from headstart.errors import InvalidParameterError
+from headstart.sampling.kinds import check_number
 from headstart.sampling.row import RowSampling
 from headstart.trees.candidate import CandidateTree
 
@@ -41,6 +42,8 @@ class Typical:
     """Share of exp(-H), H being the entropy in nats; above 0."""
 
     def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon)
+        check_number("delta", self.delta)
         if not 0 < self.epsilon < 1:
             raise InvalidParameterError(f"epsilon is {self.epsilon}; expected a probability in (0, 1)")
         if not (math.isfinite(self.delta) and self.delta > 0):

@@ -1,6 +1,7 @@
 """``headstart simulate``: the arithmetic of guessing, for people who plan."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -77,13 +78,13 @@ def _plan(flags: PlanFlags) -> "Plan":
     from headstart.tuning.bill import Bill
     from headstart.tuning.step_cost import StepCost
 
-    if flags.pass_ms is not None and not flags.pass_ms > 0:
+    if flags.pass_ms is not None and not 0 < flags.pass_ms < inf:
         raise InvalidParameterError(f"pass-ms is {flags.pass_ms}; expected milliseconds above 0")
     if flags.overhead_ms and flags.pass_ms is None:
         raise InvalidParameterError("overhead-ms needs pass-ms, which it is added to; or give --overhead, a share of a pass")
     if flags.hours and flags.price is None:
         raise InvalidParameterError("hours need a price: give --price, of an hour")
-    if flags.tokens_per_step is not None and not flags.tokens_per_step >= 1:
+    if flags.tokens_per_step is not None and not 1 <= flags.tokens_per_step < inf:
         raise InvalidParameterError(f"tokens-per-step is {flags.tokens_per_step}; expected at least 1, which is plain decoding")
     if min(flags.tokens, 1) < 1 or flags.steps < 0:
         raise InvalidParameterError(f"{flags.tokens} tokens and {flags.steps} steps; expected at least 1 and at least 0")

@@ -1,4 +1,4 @@
-"""From a draft model's logits to guesses: by rank, by rank with the noise of the text's own draw, or drawn.
+"""From a draft model's logits to guesses by rank, above temperature 0 with the noise of the text's own draw.
 
 Shapes: M nodes, each of some row, R ranks, C candidates of a node, V vocabulary.
 """
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import torch
 
 from headstart.drafters.noisy_guesses import LOOKED_AT
-from headstart.sampling.candidates import candidate_log_q, draw_candidates
 from headstart.sampling.filters import survivors
 from headstart.sampling.noise import gumbel
 from headstart.sampling.row import RowSampling
@@ -30,20 +29,6 @@ def ranked(logits_MV: torch.Tensor, rows_M: Sequence[RowSampling], depth: int, r
             log_q_MC[m] = _noisy(best_MC.values[m], best_MC.indices[m], row, depth)
     log_q_MR, order_MR = log_q_MC.topk(min(ranks, log_q_MC.shape[1]), sorted=True)
     return best_MC.indices.gather(1, order_MR), log_q_MR
-
-
-def drawn(logits_MV: torch.Tensor, rows_M: Sequence[RowSampling], depth: int, most: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """``most`` ids of each node drawn at the row's draft temperature, in the order drawn, M x R, -1 where there are no more.
-
-    They are drawn from the likeliest tokens alone, and q, which is also returned (M x V), is that.
-    """
-    best_MC = logits_MV.topk(min(max(LOOKED_AT, most), logits_MV.shape[1]), sorted=True)
-    log_q_MC = candidate_log_q(best_MC.values, rows_M)
-    positions = [row.prompt_length + len(row.generated) + depth for row in rows_M]
-    places_MR = draw_candidates(log_q_MC, rows_M, positions, most, best_MC.indices)
-    q_MV = torch.zeros(logits_MV.shape, device=logits_MV.device).scatter_(1, best_MC.indices, log_q_MC.exp())
-    missing_MR, places_MR = places_MR < 0, places_MR.clamp(min=0)
-    return best_MC.indices.gather(1, places_MR).masked_fill(missing_MR, -1), q_MV
 
 
 def _noisy(logits_C: torch.Tensor, ids_C: torch.Tensor, row: RowSampling, depth: int) -> torch.Tensor:

@@ -16,8 +16,10 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from headstart.drafters.draft_guesses import drawn, ranked
+from headstart.drafters.draft_guesses import ranked
 from headstart.drafters.draft_rows import DraftRows, Path
+from headstart.drafters.mixed_rows import each_kind
+from headstart.drafters.noisy_guesses import drawn
 from headstart.drafters.protocol import Budget, DrafterFacts
 from headstart.models.protocol import BaseModel
 from headstart.sampling.row import RowSampling
@@ -57,7 +59,7 @@ class DraftModelDrafter:
     def propose(self, rows: Sequence[int], sampling: Sequence[RowSampling], budgets: Sequence[Budget]) -> CandidateTree:
         drawing = [state.draft_temperature is not None for state in sampling]
         if any(drawing) and not all(drawing):
-            return self._apart(rows, sampling, budgets, drawing)
+            return each_kind(self.propose, rows, sampling, budgets, self._device)
         limits = [self._limit(row, state, budget) for row, state, budget in zip(rows, sampling, budgets, strict=True)]
         asked = [b for b, (nodes, depth) in enumerate(limits) if nodes > 1 and depth > 0]
         roots = [state.generated[-1] for state in sampling]
@@ -96,8 +98,9 @@ class DraftModelDrafter:
             open_paths = growth.open_paths()
             logits_MV = self._logits(step.states(open_paths))
             states = [step.sampling[b] for b, _ in open_paths]
-            tokens_MC, q_MV = drawn(logits_MV, states, len(open_paths[0][1]), growth.most)
-            growth.extend(tokens_MC, torch.nn.functional.pad(q_MV, (0, self._vocab - q_MV.shape[1])))
+            ahead = [len(path) for _, path in open_paths]
+            tokens_MC, _, q_MV = drawn(logits_MV, states, ahead, growth.most, None, self._vocab)
+            growth.extend(tokens_MC, q_MV)
         return growth.tree()
 
     def _limit(self, row: int, state: RowSampling, budget: Budget) -> tuple[int, int]:
@@ -116,17 +119,6 @@ class DraftModelDrafter:
         if not self._rows.fits(len(unread) + budget.nodes):
             return 1, 0
         return min(budget.nodes, LARGEST), min(budget.depth, room, DEEPEST)
-
-    def _apart(
-        self, rows: Sequence[int], sampling: Sequence[RowSampling], budgets: Sequence[Budget], drawing: Sequence[bool]
-    ) -> CandidateTree:
-        """Rows whose candidates are drawn, and the others."""
-        parts = []
-        for kind in (True, False):
-            mine = [b for b, drawn in enumerate(drawing) if drawn == kind]
-            tree = self.propose([rows[b] for b in mine], [sampling[b] for b in mine], [budgets[b] for b in mine])
-            parts.append((mine, tree))
-        return CandidateTree.assembled(len(rows), parts, self._device)
 
 
 class _Step:

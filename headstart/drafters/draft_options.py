@@ -25,7 +25,7 @@ class DraftOptions:
     confidence: float = 0.3
     """A guess whose chance of being reached is below this is not drafted on: the step ends there. 0 goes on to the budget's end."""
     branches: int | None = None
-    """Guesses after one another at most, for each place; 1 is a chain, None as many as are likely enough for the budget."""
+    """Guesses for one place at most; 1 is a chain, None as many as are likely enough for the budget."""
     weights: str | None = None
     """The format that the draft model's weights are rounded to on a CPU, "int8" for instance; None rounds nothing."""
 

@@ -10,7 +10,7 @@ Shapes: B positions (any leading shape, flattened), K heads, D hidden, F width o
 P tokens of a path below the root.
 """
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import torch
@@ -82,18 +82,6 @@ class HeadsConfig:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "HeadsConfig":
-        """Raises HeadsError for a missing or unknown key, or a value of another type."""
-        known = {f.name for f in fields(cls)}
-        unknown = sorted(set(data) - known)
-        if unknown:
-            raise HeadsError(f"heads config: unknown keys {unknown}; expected some of {sorted(known)}")
-        try:
-            return cls(**data)
-        except TypeError as error:
-            raise HeadsError(f"heads config: {error}; expected at least hidden_size and vocab_size") from error
 
 
 class MedusaHeads(nn.Module):

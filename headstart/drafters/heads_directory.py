@@ -18,8 +18,8 @@ from safetensors import safe_open
 from safetensors.torch import save
 
 from headstart.drafters.base_check import VALUES, check_base
-from headstart.drafters.heads import HeadsConfig, MedusaHeads
-from headstart.drafters.kinds import CONFIGS, AnyConfig, AnyHeads
+from headstart.drafters.heads import MedusaHeads
+from headstart.drafters.kinds import AnyConfig, AnyHeads, config_of
 from headstart.drafters.mtp_heads import MtpConfig, MtpHeads
 from headstart.drafters.tree_file import TreeFile
 from headstart.errors import HeadsError
@@ -269,7 +269,7 @@ def _read_config(path: Path) -> tuple[AnyConfig, Sequence[float] | None]:
     if sample is not None and not numbers:
         raise HeadsError(f"{path}: base_check is {sample!r}; expected a list of {VALUES} numbers or null. Save the heads again")
     try:
-        return CONFIGS.get(str(data["kind"]), HeadsConfig).from_dict(data), sample
+        return config_of(data), sample
     except HeadsError as error:
         raise HeadsError(f"{path}: {error}") from error
 

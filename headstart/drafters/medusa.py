@@ -12,6 +12,7 @@ import torch
 
 from headstart.drafters.arrangement import Arrangement, StaticTree
 from headstart.drafters.guesses import HeadGuesses
+from headstart.drafters.mixed_rows import each_kind
 from headstart.drafters.protocol import Budget, DrafterFacts
 from headstart.drafters.shape_check import check_shape
 from headstart.sampling.row import RowSampling
@@ -45,7 +46,7 @@ class MedusaDrafter:
             return CandidateTree.roots_only(roots_B)
         drawing = [state.draft_temperature is not None for state in sampling]
         if any(drawing) and not all(drawing):
-            return self._apart(rows, sampling, budgets, drawing)
+            return each_kind(self.propose, rows, sampling, budgets, self._guesses.device)
         hidden_BD = torch.stack([self._hidden[row] for row in rows])
         if not all(drawing):
             probabilities = self._arrangement.reads_worth
@@ -57,17 +58,6 @@ class MedusaDrafter:
         source_BN = tree.depth_BN.masked_fill(tree.depth_BN >= self.facts.depth, -1)
         replacement_B = torch.tensor([state.draft_replacement for state in sampling], device=roots_B.device)
         return replace(tree, drawn=Drawn(q_BKV, source_BN, replacement_B))
-
-    def _apart(
-        self, rows: Sequence[int], sampling: Sequence[RowSampling], budgets: Sequence[Budget], drawing: Sequence[bool]
-    ) -> CandidateTree:
-        """Rows whose candidates are drawn, and the others."""
-        parts = []
-        for kind in (True, False):
-            mine = [b for b, drawn in enumerate(drawing) if drawn == kind]
-            tree = self.propose([rows[b] for b in mine], [sampling[b] for b in mine], [budgets[b] for b in mine])
-            parts.append((mine, tree))
-        return CandidateTree.assembled(len(rows), parts, self._guesses.device)
 
     def commit(self, row: int, tokens: Sequence[int], hidden_MD: torch.Tensor) -> None:
         self._hidden[row] = hidden_MD[-1]

@@ -8,7 +8,7 @@ Shapes: K heads, B rows, T positions, R positions of any rows one after another,
 or size of an attention head.
 """
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import torch
@@ -77,18 +77,6 @@ class MtpConfig:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "MtpConfig":
-        """Raises HeadsError for a missing or unknown key, or a value of another type."""
-        known = {f.name for f in fields(cls)}
-        unknown = sorted(set(data) - known)
-        if unknown:
-            raise HeadsError(f"heads config: unknown keys {unknown}; expected some of {sorted(known)}")
-        try:
-            return cls(**data)
-        except TypeError as error:
-            raise HeadsError(f"heads config: {error}; expected at least {', '.join(_COUNTS)}") from error
 
 
 class MtpLayer(nn.Module):

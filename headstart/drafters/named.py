@@ -78,7 +78,9 @@ def chosen_drafter(name: str, drafters: Mapping[str, Drafter]) -> str:
             return "draft-model"
         return next(name for name in ("combined", "mtp", "ngram") if name in drafters)
     if name not in drafters:
-        hint = "; no heads are loaded: name them with heads=" if name in _OF_HEADS else ""
+        others = any(other in drafters for other in _OF_HEADS)
+        lacking = "the heads that are loaded are of another kind" if others else "no heads are loaded"
+        hint = f"; {lacking}: name them with heads=" if name in _OF_HEADS else ""
         hint = "; no draft model is loaded: name one with draft_model=" if name == "draft-model" else hint
         raise InvalidParameterError(f"drafter {name!r} is not available; expected one of {sorted(drafters)}{hint}")
     return name

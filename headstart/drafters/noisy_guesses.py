@@ -57,10 +57,11 @@ def drawn(
     ids_V: torch.Tensor | None,
     vocab: int,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """``count`` guesses for each place drawn at its row's ``draft_temperature``, R x count, in the order drawn; padding where q has no more.
+    """``count`` guesses for each place drawn at its row's ``draft_temperature``, R x count, in the order drawn.
 
-    They are drawn from the likeliest tokens alone; q is that. Also returned: the log probabilities of the ``count`` likeliest
-    tokens in order, which know nothing of what was drawn, and q over the base vocabulary, R x ``vocab``.
+    Where q has no more tokens there is padding. They are drawn from the likeliest tokens alone; q is that. Also returned: the log
+    probabilities of the ``count`` likeliest tokens in order, which know nothing of what was drawn, and q over the base vocabulary,
+    R x ``vocab``.
     """
     best_RC, ids_RC = _likeliest(logits_RV, count, ids_V)
     log_q_RC = candidate_log_q(best_RC, rows)

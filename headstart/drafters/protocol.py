@@ -27,7 +27,8 @@ class DrafterFacts:
     layer: Literal["final", "trunk"] = "final"
     """Where its hidden states are taken: after the final norm, or before the last layer (whose tap it opens)."""
     samples: bool = False
-    """Whether candidates are drawn at random, so that ``rejection`` applies to them."""
+    """Whether it draws candidates at random for rows that have a ``draft_temperature``, and attaches ``CandidateTree.drawn``, as
+    ``rejection`` needs them."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,9 @@ _WINDOW = 12
 """Ids at the end of a text that are read again with what follows: new characters can change the tokens just before them, and by
 the usual rules of splitting none before the last word."""
 _INCOMPLETE = "\ufffd"
+_LONGEST_CHARACTER = 8
+"""Ids that a character takes at most (4 bytes, and then some). What is no text after so many never will be one: without an end,
+all of it would be spelled anew each step."""
 
 
 class Spelling:
@@ -129,7 +132,7 @@ class SharedTextDrafter:
         text.unspelled += generated[text.seen :]
         text.seen = len(generated)
         added = self._ours.spell_after(text.window, text.unspelled)
-        if not added or added.endswith(_INCOMPLETE):
+        if (not added or added.endswith(_INCOMPLETE)) and len(text.unspelled) < _LONGEST_CHARACTER:
             return False
         text.window = [*text.window, *text.unspelled][-_WINDOW:]
         text.unspelled = []

@@ -11,6 +11,7 @@ from headstart.engine.row import Row
 from headstart.errors import InvalidParameterError, PromptError
 from headstart.models.protocol import ModelFacts
 from headstart.request import Request
+from headstart.sampling.kinds import check_number
 from headstart.sampling.noise import fold
 from headstart.sampling.processor_list import processor_list
 from headstart.sampling.row import RowSampling
@@ -98,8 +99,12 @@ class Admission:
     def _draft_temperature(self, request: Request, rule: Rule) -> float | None:
         """At which candidates are drawn; None where they are taken by rank."""
         asked = request.draft_temperature
-        if asked is not None and not (math.isfinite(asked) and asked > 0):
-            raise InvalidParameterError(f"draft_temperature is {asked}; expected a number above 0, or None, which ranks candidates")
+        if asked is not None:
+            check_number("draft_temperature", asked)
+            if not (math.isfinite(asked) and asked > 0):
+                raise InvalidParameterError(
+                    f"draft_temperature is {asked}; expected a number above 0, or None, which ranks candidates"
+                )
         facts = self._drafters[request.drafter].facts
         if facts.depth and not facts.samples and (rule.draws or asked is not None):
             wanting = f"the acceptance {rule.name!r}" if rule.draws else "draft_temperature"

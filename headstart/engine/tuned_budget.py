@@ -17,15 +17,15 @@ logger = logging.getLogger("headstart")
 def tuned_budgets(heads: HeadsDirectory, model: BaseModel, threads: int | None) -> dict[str, TreeBudget]:
     """A budget that follows the running rows, for each drafter that was tuned; none where the heads never were.
 
-    None either where times were measured for other heads or under other conditions, which is said in a warning; heads that were not
-    even calibrated get a hint. Call it before the heads are moved to the model's precision.
+    None either where times were measured for other heads or under other conditions, which is said in a warning; heads that could be
+    tuned and were not even calibrated get a hint. Call it before the heads are moved to the model's precision.
 
     Raises:
         HeadsError: what is stored is malformed.
     """
     tuned = heads.tree_file.tuned
     if tuned is None:
-        if heads.calibration is None:
+        if heads.calibration is None and heads.config.kind == "medusa":  # no others can be tuned
             logger.warning(
                 "the heads were never calibrated: trees take their probabilities as they are, and the size of trees (%d nodes) is"
                 " not made for this machine. Better: run `headstart tune`",

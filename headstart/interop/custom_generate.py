@@ -20,6 +20,7 @@ from headstart.interop.lost_arguments import hand_back
 from headstart.interop.padding import check_positions, padding_lengths
 from headstart.interop.refusals import refuse
 from headstart.llm import LLM, load
+from headstart.sampling.kinds import check_whole
 
 
 def custom_generate(
@@ -50,8 +51,10 @@ def custom_generate(
         InvalidParameterError: there is no such rule of acceptance, or a number is out of range.
     """
     rule_of(acceptance, acceptance_options or {})
-    if nodes is not None and nodes < 1:
-        raise InvalidParameterError(f"nodes is {nodes}; expected at least 1, the root (1 is plain decoding)")
+    if nodes is not None:
+        check_whole("nodes", nodes)
+        if nodes < 1:
+            raise InvalidParameterError(f"nodes is {nodes}; expected at least 1, the root (1 is plain decoding)")
     options: dict[str, Any] = {"heads": heads, "draft_model": draft_model, "threads": threads}
     options |= {"max_context": max_context, "max_rows": max_rows, "cache_tokens": cache_tokens}
     request: dict[str, Any] = {"nodes": nodes, "acceptance": acceptance, "draft_temperature": draft_temperature}

@@ -1,6 +1,7 @@
 """What decoding takes in passes, seconds and money."""
 
 from dataclasses import dataclass
+from math import inf
 
 from headstart.errors import InvalidParameterError
 
@@ -20,7 +21,7 @@ class Bill:
     """Machines paid by the hour.
 
     Raises:
-        InvalidParameterError: a price or a number of hours that is not above 0.
+        InvalidParameterError: a price that is not above 0, or hours below it.
     """
 
     price: float
@@ -29,7 +30,7 @@ class Bill:
     """That plain decoding takes."""
 
     def __post_init__(self) -> None:
-        if not self.price > 0 or self.hours < 0:
+        if not 0 < self.price < inf or not 0 <= self.hours < inf:
             raise InvalidParameterError(f"{self.hours} hours at {self.price}; expected a price above 0, and no hours below it")
 
     @property

@@ -54,7 +54,7 @@ def _below(level: Chances, share_R: Sequence[float]) -> dict[Path, float]:
 def _shares(top_R: Sequence[float], number: int) -> list[float]:
     """What each rank adds."""
     values = [0.0, *top_R]
-    if len(values) < 2 or any(low > high for low, high in zip(values, values[1:], strict=False)) or not values[-1] <= 1:
+    if len(values) < 2 or not all(low <= high <= 1 for low, high in zip(values, values[1:], strict=False)):
         raise InvalidParameterError(
             f"head {number} has the accuracies {list(top_R)}; expected how often the truth is among its first 1, 2, ... guesses:"
             " numbers from 0 to 1 that do not fall"

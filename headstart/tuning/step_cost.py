@@ -1,6 +1,7 @@
 """What a step costs against plain decoding, by a rule of thumb instead of measurement."""
 
 from dataclasses import dataclass
+from math import inf
 
 from headstart.errors import InvalidParameterError
 
@@ -10,7 +11,7 @@ class StepCost:
     """In passes of plain decoding.
 
     Raises:
-        InvalidParameterError: a cost below 0.
+        InvalidParameterError: a cost that is no number from 0 on.
     """
 
     per_node: float = 0.0
@@ -21,9 +22,9 @@ class StepCost:
     """What each level of the tree adds, where drafting goes on from its own guesses: a pass of a draft model."""
 
     def __post_init__(self) -> None:
-        if min(self.per_node, self.overhead, self.per_level) < 0:
+        if not all(0 <= cost < inf for cost in (self.per_node, self.overhead, self.per_level)):
             raise InvalidParameterError(
-                f"costs of {self.per_node} a node, {self.per_level} a level and {self.overhead} a step; expected at least 0"
+                f"costs of {self.per_node} a node, {self.per_level} a level and {self.overhead} a step; expected numbers from 0 on"
             )
 
     def of(self, nodes: int, depth: int = 0) -> float:

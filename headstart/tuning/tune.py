@@ -30,6 +30,11 @@ from headstart.tuning.tune_result import GROWN, STATIC, TuneResult
 from headstart.tuning.verification import verify
 from headstart.tuning.warm_pass import likely_shape
 
+_UNOBSERVED = {
+    "hydra": "each reads the guesses before its own",
+    "mtp": "they read the states before the last layer, of the whole text",
+}
+"""By kind of heads: why they are none that guess all at once from the last hidden state."""
 _LONG_CONTEXT = 500
 _COUNTS_KEPT = 512
 _LEAST_TEXT = 32  # tokens: shorter ones hardly ever make a full batch
@@ -64,10 +69,10 @@ class Tuning:
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         heads.check_base(model)
-        if heads.config.kind != "medusa":
+        if (why := _UNOBSERVED.get(heads.config.kind)) is not None:
             raise HeadsError(
-                f"{heads.config.kind} heads are not tuned yet: their guesses depend on those before them, and only heads that guess"
-                " all at once, medusa's, are observed. Set the size of trees with nodes="
+                f"{heads.config.kind} heads are not tuned yet: {why}, and only medusa's, which guess all at once from the last"
+                " hidden state, are observed. Set the size of trees with nodes="
             )
         self._model, self._heads, self._options = model, heads, options
         self._stop_ids, self._source, self._say = stop_ids, source, say

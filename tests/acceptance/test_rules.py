@@ -1,5 +1,7 @@
 """Rules by name, and rows that follow different ones; ``threshold`` among them."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -38,10 +40,13 @@ def test_names() -> None:
         ("exact", {"epsilon": 0.1}, "epsilon is no parameter of the acceptance 'exact', which has none; .* acceptance='typical'"),
         ("typical", {"threshold": 0.1}, "threshold is no parameter .* which has epsilon, delta; .* acceptance='threshold'"),
         ("typical", {"gamma": 0.1}, "gamma is no parameter .* choose another rule"),
+        ("typical", {"epsilon": "small"}, "epsilon is 'small'; expected a number"),
+        ("typical", {"delta": None}, "delta is None; expected a number"),
+        ("threshold", {"threshold": True}, "threshold is True; expected a number"),
         ("threshold", {"threshold": 1.0}, r"threshold is 1.0; expected a probability in \(0, 1\)"),
     ],
 )
-def test_mistakes(name: str, options: dict[str, float], message: str) -> None:
+def test_mistakes(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         rule_of(name, options)
 

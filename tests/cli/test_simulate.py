@@ -71,6 +71,8 @@ def test_the_page(capsys: pytest.CaptureFixture[str]) -> None:
         (["--head", "0.5", "--overhead-ms", "3"], "overhead-ms needs pass-ms"),
         (["--head", "0.5", "--hours", "3"], "hours need a price"),
         (["--head", "0.5", "--pass-ms", "0"], "pass-ms is 0.0; expected milliseconds above 0"),
+        (["--head", "0.5", "--pass-ms", "inf"], "pass-ms is inf; expected milliseconds above 0"),
+        (["--head", "0.5", "--tokens-per-step", "nan"], "tokens-per-step is nan; expected at least 1"),
         (["--head", "0.5", "--tokens-per-step", "0.5"], "expected at least 1, which is plain decoding"),
         (["--head", "0.5", "--tokens", "0"], "0 tokens and 0 steps; expected"),
         (["--head", "0.5", "--node-cost", "-1"], "costs of -1.0 a node"),

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from headstart.drafters.draft_guesses import drawn, ranked
+from headstart.drafters.draft_guesses import ranked
 from headstart.sampling.noise import gumbel
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
@@ -13,13 +13,12 @@ from headstart.sampling.row import RowSampling
 P = torch.tensor([0.05, 0.4, 0.1, 0.25, 0.15, 0.05])
 
 
-def row(temperature: float = 0.0, *, draft_temperature: float | None = None, **params: float) -> RowSampling:
+def row(temperature: float = 0.0, **params: float) -> RowSampling:
     return RowSampling(
         params=SamplingParams(temperature=temperature, **params),  # type: ignore[arg-type]
         seed=11,
         prompt_length=4,
         generated=[1, 2],
-        draft_temperature=draft_temperature,
     )
 
 
@@ -49,12 +48,3 @@ def test_filters_of_the_text_hold_for_its_guesses() -> None:
     ids_MR, log_q_MR = ranked(P.log()[None], [row(1.0, top_k=2)], 0, 3)
     assert set(ids_MR[0, :2].tolist()) == {1, 3}
     assert math.exp(float(log_q_MR[0, 2])) == 0.0  # no third one survives
-
-
-def test_drawn_from_q_at_the_drafts_temperature() -> None:
-    """At temperature 0.5 q is p squared and normalised, whatever the text's temperature; six draws without replacement are all."""
-    ids_MR, q_MV = drawn(P.log()[None], [row(1.0, draft_temperature=0.5)], 1, 6)
-    assert sorted(ids_MR[0].tolist()) == list(range(6))
-    assert q_MV[0].tolist() == pytest.approx((P**2 / (P**2).sum()).tolist())
-    again, _ = drawn(P.log()[None], [row(1.0, draft_temperature=0.5)], 1, 3)
-    assert again[0].tolist() == ids_MR[0, :3].tolist()

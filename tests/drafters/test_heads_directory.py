@@ -194,7 +194,7 @@ def test_a_truncated_file(kept: int, tmp_path: Path) -> None:
     [
         ("config.json", {"colour": "red"}, r"unknown keys \['colour'\]"),
         ("config.json", {"format": 2}, "format 2; expected 1"),
-        ("config.json", {"kind": "eagle"}, "kind is 'eagle'; expected 'medusa' or 'hydra'"),
+        ("config.json", {"kind": "eagle"}, "kind is 'eagle'; expected one of medusa, hydra, mtp"),
         ("config.json", {"kind": "hydra"}, "lacks tensor path_in.0"),
         ("config.json", {"kind": "hydra", "condition_on_root": False}, "hydra heads read all tokens of a path"),
         ("config.json", {"base_check": "yes"}, "base_check is 'yes'"),

@@ -143,17 +143,13 @@ def test_a_tree_deeper_than_the_heads_is_refused() -> None:
         ({"rope_theta": -1.0}, "rope_theta is -1.0"),
         ({"norm_eps": "small"}, "norm_eps is 'small'"),
         ({"qkv_bias": 1}, "qkv_bias is 1"),
-        ({"depth": 3}, r"unknown keys \['depth'\]"),
         ({"kind": "medusa"}, "kind is 'medusa'; expected 'mtp'"),
     ],
 )
 def test_a_malformed_config(change: dict[str, object], message: str) -> None:
     good = noise_mtp_heads(native(tiny("llama"))).config.to_dict()
-    assert MtpConfig.from_dict(good).to_dict() == good
     with pytest.raises(HeadsError, match=message):
-        MtpConfig.from_dict({**good, **change})
-    with pytest.raises(HeadsError, match="expected at least hidden_size"):
-        MtpConfig.from_dict({"hidden_size": 8})
+        MtpConfig(**{**good, **change})
 
 
 def test_parameters_are_counted() -> None:

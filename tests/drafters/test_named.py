@@ -14,6 +14,8 @@ def test_with_heads() -> None:
     assert {name: drafter.facts.name for name, drafter in drafters.items()} == {name: name for name in drafters}
     assert chosen_drafter("auto", drafters) == "combined"
     assert chosen_drafter("ngram", drafters) == "ngram"
+    with pytest.raises(InvalidParameterError, match=r"'hydra' is not available.*; the heads that are loaded are of another kind"):
+        chosen_drafter("hydra", drafters)
 
 
 def test_without_heads() -> None:

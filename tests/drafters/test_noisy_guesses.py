@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 import torch
 
 from headstart.drafters.noisy_guesses import LOOKED_AT, drawn, ranked_with_noise
@@ -41,6 +42,16 @@ def test_of_a_large_vocabulary_only_the_likeliest_are_looked_at() -> None:
     logits_RV[0, :LOOKED_AT] = 1.0
     guesses_RG, _ = ranked_with_noise(logits_RV, [row(1.0, 5, 1)], [0], 20, None)
     assert int(guesses_RG.max()) < LOOKED_AT
+
+
+def test_drawn_from_q_at_the_drafts_temperature() -> None:
+    """At temperature 0.5 q is p squared and normalised, whatever the text's temperature; six draws without replacement are all."""
+    p_V = torch.tensor([0.05, 0.4, 0.1, 0.25, 0.15, 0.05])
+    state = replace(row(1.0, 11, 2), draft_temperature=0.5)
+    guesses_RG, _, q_RV = drawn(p_V.log()[None], [state], [1], 6, None, 7)
+    assert sorted(guesses_RG[0].tolist()) == list(range(6))
+    assert q_RV[0].tolist() == pytest.approx([*(p_V**2 / (p_V**2).sum()).tolist(), 0.0])
+    assert drawn(p_V.log()[None], [state], [1], 3, None, 7)[0][0].tolist() == guesses_RG[0, :3].tolist()
 
 
 def test_what_cannot_be_drawn_any_more_is_padding() -> None:

@@ -168,3 +168,18 @@ class TestDrafting:
         assert made.propose([0], [state], [Budget(4, 3)]).nodes == 1
         state.generated += ours.read("\u00e9d")[1:]
         assert ours.spell(made.propose([0], [state], [Budget(4, 3)]).tokens_BN[0].tolist()) == "defg"
+
+    def test_bytes_that_never_become_a_character(self) -> None:
+        """First bytes of \u00e9 without end: looked at eight at a time, not all of them each step, and drafting goes on."""
+        ours = byte_pairs()
+        made = SharedTextDrafter(backwards_model(), backwards_tokenizer(), ours._tokenizer, confidence=0.0)
+        made.start(0, ours.read("abc"), NO_STATE)
+        state = RowSampling(params=SamplingParams(), seed=0, prompt_length=3)
+        waiting = []
+        for _ in range(20):
+            state.generated += ours.read("\u00e9")[:1]
+            made.propose([0], [state], [Budget(4, 3)])
+            waiting.append(len(made._texts[0].unspelled))
+        assert waiting == [*range(1, 8), 0, *range(1, 8), 0, 1, 2, 3, 4]
+        state.generated += ours.read("d")
+        assert ours.spell(made.propose([0], [state], [Budget(4, 3)]).tokens_BN[0].tolist()) == "defg"

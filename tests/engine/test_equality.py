@@ -28,7 +28,18 @@ from headstart.sampling.params import SamplingParams
 from headstart.train.mtp.layer_heads import LayerHeads
 from headstart.trees.shape import TreeShape
 from tests.decoding import ScriptedDrafter, decode, texts
-from tests.tiny_models import VOCAB, adapter, alphabet_model, build, generated, letter_ids, native, noise_heads, noise_mtp_heads, tiny
+from tests.tiny_models import (
+    VOCAB,
+    adapter,
+    alphabet_model,
+    build,
+    generated,
+    letter_ids,
+    native,
+    noise_heads,
+    noise_mtp_heads,
+    tiny,
+)
 
 NEW = 20
 _random = random.Random(11)

@@ -4,12 +4,7 @@ The alphabet model goes on with the next letter, and its heads are right, so tha
 into the middle of them.
 """
 
-import copy
-import gc
 import math
-import threading
-import weakref
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,73 +15,22 @@ from transformers import (
     PreTrainedModel,
     StoppingCriteriaList,
     StopStringCriteria,
-    TextIteratorStreamer,
 )
 
-from headstart.drafters.heads_directory import HeadsDirectory
-from headstart.errors import HeadstartError, InvalidParameterError, PromptError
+from headstart.errors import InvalidParameterError
 from headstart.interop.custom_generate import CustomGenerate, custom_generate
-from headstart.trees.shape import TreeShape
+from tests.interop.calls import NEW, PROMPTS, batch, both, letters, ours_alone
 from tests.tiny_models import (
     EOS,
     VOCAB,
-    adapter,
-    alphabet_heads,
     alphabet_model,
     build,
     letter_ids,
     letters_tokenizer,
-    noise_heads,
     tiny,
 )
 
 DRAFTERS = ["none", "ngram", "medusa", "medusa-static", "combined"]
-NEW = 14
-PROMPTS = ([5, 9, 5, 9, 5], [7, 3, 11, 30, 31, 7, 3, 11, 30], [40], [12, 13, 14, 12])
-
-
-@pytest.fixture(scope="module")
-def alphabet() -> PreTrainedModel:
-    return alphabet_model()
-
-
-@pytest.fixture(scope="module")
-def right_heads(alphabet: PreTrainedModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("heads") / "right"
-    alphabet_heads(adapter(alphabet)).save_pretrained(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def noisy_heads(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the tiny Llama."""
-    path = tmp_path_factory.mktemp("heads") / "noise"
-    HeadsDirectory(noise_heads(adapter(tiny("llama"))), TreeShape([[0], [0, 0], [1], [0, 1], [0, 0, 0]])).save_pretrained(path)
-    return path
-
-
-def batch(prompts: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
-    """The prompts with padding (id 0) on their left."""
-    longest = max(map(len, prompts))
-    ids = torch.tensor([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
-    mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
-    return {"input_ids": ids, "attention_mask": mask}
-
-
-def letters(*texts: str) -> dict[str, torch.Tensor]:
-    return batch([letter_ids(text) for text in texts])
-
-
-def both(model: PreTrainedModel, fast: CustomGenerate, inputs: dict[str, torch.Tensor], **options: Any) -> tuple[Any, Any]:
-    """Plain ``generate`` and ours, of the same arguments."""
-    settings = {"eos_token_id": EOS, "pad_token_id": 0, "do_sample": False, "max_new_tokens": NEW, **options}
-    return model.generate(**inputs, **settings), model.generate(**inputs, custom_generate=fast, **settings)
-
-
-def ours_alone(model: PreTrainedModel, fast: CustomGenerate, inputs: dict[str, torch.Tensor], **options: Any) -> Any:
-    """Ours alone."""
-    settings = {"eos_token_id": EOS, "pad_token_id": 0, "do_sample": False, "max_new_tokens": NEW, **options}
-    return model.generate(**inputs, custom_generate=fast, **settings)
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma3_text", "gpt2", "mistral", "qwen3_moe", "opt", "phi", "gpt_oss"])
@@ -279,86 +223,6 @@ def test_padding_is_not_penalised(noisy_heads: Path) -> None:
         assert row[-NEW:].tolist() == alone[0, -NEW:].tolist()
 
 
-class TestOutput:
-    @pytest.mark.parametrize("wanted", [{}, {"output_scores": True}, {"output_logits": True, "output_scores": True}])
-    def test_scores_and_logits(self, wanted: dict[str, bool], noisy_heads: Path) -> None:
-        fast = custom_generate("combined", heads=noisy_heads)
-        options = {"return_dict_in_generate": True, "repetition_penalty": 2.0, "eos_token_id": None, **wanted}
-        plain, ours = both(tiny("llama"), fast, batch([prompt[:4] for prompt in PROMPTS if len(prompt) >= 4]), **options)
-        assert type(ours) is type(plain)
-        assert ours.sequences.tolist() == plain.sequences.tolist()
-        for name in ("scores", "logits"):
-            mine, theirs = getattr(ours, name), getattr(plain, name)
-            assert (mine is None) == (theirs is None) == (f"output_{name}" not in wanted)
-            assert mine is None or torch.allclose(torch.stack(mine), torch.stack(theirs), atol=1e-5)
-        if "output_scores" in wanted:
-            args = [[out.sequences, out.scores, None, True] for out in (plain, ours)]
-            scores = [tiny("llama").compute_transition_scores(*each) for each in args]
-            assert torch.allclose(scores[1], scores[0], atol=1e-4)
-            ours.scores[0].add_(1)  # a tensor like any other
-
-    def test_rows_that_end_earlier(self, alphabet: PreTrainedModel, right_heads: Path) -> None:
-        """Row 0 ends with its second token; from there on its scores are zeros, and row 1 has its own."""
-        options = {"return_dict_in_generate": True, "output_scores": True, "eos_token_id": letter_ids("f")}
-        plain, ours = both(alphabet, custom_generate("medusa", heads=right_heads), letters("d", "a"), **options)
-        assert ours.sequences.tolist() == plain.sequences.tolist() == [[*letter_ids("def"), 0, 0, 0], letter_ids("abcdef")]
-        assert len(ours.scores) == len(plain.scores) == 5
-        for place in range(5):
-            assert torch.allclose(ours.scores[place][1], plain.scores[place][1], atol=1e-5)
-        assert torch.allclose(ours.scores[1][0], plain.scores[1][0], atol=1e-5)
-        assert ours.scores[2][0].abs().max() == 0
-
-    def test_scores_reach_the_criteria(self, alphabet: PreTrainedModel, right_heads: Path) -> None:
-        class Sixth:
-            def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
-                right = scores[-1].argmax(-1) == input_ids[:, -1]
-                return right & (len(scores) == 6)
-
-        options = {"return_dict_in_generate": True, "output_scores": True, "stopping_criteria": StoppingCriteriaList([Sixth()])}
-        plain, ours = both(alphabet, custom_generate("medusa", heads=right_heads), letters("a", "pq"), **options)
-        assert ours.sequences.tolist() == plain.sequences.tolist()
-        assert ours.sequences.shape == (2, 8)
-
-
-class TestStreamer:
-    def test_tokens_one_by_one(self, alphabet: PreTrainedModel, right_heads: Path) -> None:
-        class Log:
-            def __init__(self) -> None:
-                self.put_ids: list[list[int]] = []
-                self.ends = 0
-
-            def put(self, value: torch.Tensor) -> None:
-                self.put_ids.append(value.flatten().tolist())
-
-            def end(self) -> None:
-                self.ends += 1
-
-        logs = [Log(), Log()]
-        options = {"eos_token_id": letter_ids("f"), "pad_token_id": 0, "max_new_tokens": 20, "do_sample": False}
-        alphabet.generate(**letters("ab"), streamer=logs[0], **options)
-        alphabet.generate(**letters("ab"), streamer=logs[1], custom_generate=custom_generate(heads=right_heads), **options)
-        assert logs[1].put_ids == logs[0].put_ids == [letter_ids("ab"), *([token] for token in letter_ids("cdef"))]
-        assert (logs[1].ends, logs[0].ends) == (1, 1)
-
-    def test_text_in_another_thread(self, alphabet: PreTrainedModel, right_heads: Path) -> None:
-        streamer = TextIteratorStreamer(letters_tokenizer().hf, skip_prompt=True, timeout=60)
-        fast = custom_generate(heads=right_heads)
-        thread = threading.Thread(
-            target=ours_alone, args=(alphabet, fast, letters("a")), kwargs={"streamer": streamer, "max_new_tokens": 9}
-        )
-        thread.start()
-        assert "".join(streamer) == "bcdefghij"
-        thread.join()
-
-    def test_one_text_only(self, alphabet: PreTrainedModel) -> None:
-        class Silent:
-            def put(self, value: torch.Tensor) -> None: ...
-            def end(self) -> None: ...
-
-        with pytest.raises(InvalidParameterError, match="a streamer takes one text, and this batch has 2 rows"):
-            ours_alone(alphabet, custom_generate(heads=None), letters("a", "b"), streamer=Silent())
-
-
 class TestSampling:
     @pytest.mark.parametrize(
         "options",
@@ -418,125 +282,6 @@ class TestSampling:
         plain, _ = both(tiny("llama"), custom_generate(heads=None), batch(PROMPTS))
         ours = ours_alone(tiny("llama"), custom_generate(heads=None), batch(PROMPTS), do_sample=True, top_k=1)
         assert ours.tolist() == plain.tolist()
-
-
-class TestKept:
-    def test_made_once(self, right_heads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        made = []
-        real = CustomGenerate._load
-
-        def counted(self: CustomGenerate, model: PreTrainedModel) -> Any:
-            made.append(self)
-            return real(self, model)
-
-        monkeypatch.setattr(CustomGenerate, "_load", counted)
-        model = alphabet_model()
-        for drafter in ("medusa", "none", "ngram"):
-            ours_alone(model, custom_generate(drafter, heads=right_heads), letters("a", "b"))
-        assert len(made) == 1
-        ours_alone(model, custom_generate(heads=None), letters("a"))
-        assert len(made) == 2
-        ours_alone(model.to(torch.float32), custom_generate(heads=right_heads), letters("a"))
-        assert len(made) == 3  # what was made for float64 is of no use
-        ours_alone(copy.deepcopy(model), custom_generate(heads=right_heads), letters("a"))
-        assert len(made) == 4  # a copy has weights of its own
-
-    def test_it_goes_with_the_model(self) -> None:
-        model = build("llama")
-        gone = weakref.ref(model)
-        ours_alone(model, custom_generate(heads=None), batch(PROMPTS))
-        del model
-        gc.collect()
-        assert gone() is None
-
-    def test_weights_that_change_are_seen(self) -> None:
-        """Training between two calls: the second one writes what the changed model writes."""
-        model = build("llama")
-        fast = custom_generate(heads=None)
-        before, _ = both(model, fast, batch(PROMPTS))
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.mul_(1.1)
-        plain, ours = both(model, fast, batch(PROMPTS))
-        assert ours.tolist() == plain.tolist() != before.tolist()
-
-    def test_the_model_is_left_as_it_was(self) -> None:
-        model = build("llama").train()
-        model.model.layers[0].eval()
-        modes = [module.training for module in model.modules()]
-        weights = {name: value.clone() for name, value in model.state_dict().items()}
-        config, generation = model.config.to_dict(), model.generation_config.to_dict()
-        attention = model.config._attn_implementation
-        ours_alone(model, custom_generate(heads=None), batch(PROMPTS))
-        assert [module.training for module in model.modules()] == modes
-        assert (model.config.to_dict(), model.generation_config.to_dict()) == (config, generation)
-        assert model.config._attn_implementation == attention
-        assert model.state_dict().keys() == weights.keys()
-        assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
-
-    def test_generating_while_generating(self, alphabet: PreTrainedModel) -> None:
-        fast = custom_generate(heads=None)
-
-        class Again:
-            def put(self, value: torch.Tensor) -> None:
-                if value.dim() == 1:  # a token, no prompt
-                    ours_alone(alphabet, fast, letters("b"))
-
-            def end(self) -> None: ...
-
-        with pytest.raises(HeadstartError, match="asks it to generate again"):
-            ours_alone(alphabet, fast, letters("a"), streamer=Again())
-        assert ours_alone(alphabet, fast, letters("a"), max_new_tokens=2).tolist() == [letter_ids("abc")]
-
-
-class TestRefused:
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"num_beams": 3}, "num_beams=3 is not for custom_generate"),
-            ({"penalty_alpha": 0.6, "top_k": 4}, "penalty_alpha=0.6 is not for custom_generate"),
-            ({"prompt_lookup_num_tokens": 3}, r"prompt_lookup_num_tokens=3 .* custom_generate\(drafter='ngram'\)"),
-            ({"guidance_scale": 2.0}, "guidance_scale=2.0 is not for custom_generate"),
-            ({"output_attentions": True, "return_dict_in_generate": True}, "output_attentions=True"),
-            ({"output_hidden_states": True, "return_dict_in_generate": True}, "output_hidden_states=True"),
-            ({"cache_implementation": "static"}, "cache_implementation='static'"),
-            ({"position_ids": torch.tensor([[4, 5, 6]])}, "position_ids of row 0 do not count"),
-            ({"attention_mask": torch.tensor([[1, 1, 0]])}, "row 0 of attention_mask has zeros after its first one"),
-            ({"attention_mask": torch.tensor([[0, 0, 0]])}, "row 0 of attention_mask is all zeros"),
-            ({"synced_gpus": True}, "synced_gpus=True is not for custom_generate"),
-        ],
-    )
-    def test_by_name(self, options: dict[str, Any], message: str) -> None:
-        ids = {"input_ids": torch.tensor([[5, 6, 7]])}
-        with pytest.raises((InvalidParameterError, PromptError), match=message):
-            ours_alone(tiny("llama"), custom_generate(heads=None), ids, **options)
-
-    def test_an_assistant(self) -> None:
-        with pytest.raises(InvalidParameterError, match=r"assistant_model is not for custom_generate: .* draft_model="):
-            ours_alone(tiny("llama"), custom_generate(heads=None), batch(PROMPTS[:1]), assistant_model=tiny("llama"))
-
-    def test_the_callers_cache(self) -> None:
-        from transformers import DynamicCache
-
-        with pytest.raises(InvalidParameterError, match="is not for custom_generate: Headstart keeps its own cache"):
-            ours_alone(tiny("llama"), custom_generate(heads=None), batch(PROMPTS[:1]), past_key_values=DynamicCache())
-
-    def test_embeddings(self) -> None:
-        embeds = tiny("llama").get_input_embeddings()(torch.tensor([[5, 6, 7]]))
-        with pytest.raises(InvalidParameterError, match="inputs_embeds is not for custom_generate"):
-            ours_alone(tiny("llama"), custom_generate(heads=None), {"inputs_embeds": embeds})
-
-    def test_unknown_arguments(self) -> None:
-        with pytest.raises(ValueError, match="temprature"):
-            ours_alone(tiny("llama"), custom_generate(heads=None), batch(PROMPTS), temprature=1.0)
-
-    def test_mistakes_in_our_own(self) -> None:
-        with pytest.raises(InvalidParameterError, match="acceptance 'lucky' is not known"):
-            custom_generate(acceptance="lucky")
-        with pytest.raises(InvalidParameterError, match="nodes is 0; expected at least 1"):
-            custom_generate(nodes=0)
-        with pytest.raises(InvalidParameterError, match="drafter 'medusa' is not available"):
-            ours_alone(tiny("llama"), custom_generate("medusa", heads=None), batch(PROMPTS))
 
 
 def test_rejection(alphabet: PreTrainedModel, right_heads: Path) -> None:

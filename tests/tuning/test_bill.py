@@ -27,5 +27,6 @@ def test_price_of_a_million_tokens() -> None:
 
 
 def test_a_bill_needs_a_price() -> None:
-    with pytest.raises(InvalidParameterError, match="expected a price above 0"):
-        Bill(price=0)
+    for price, hours in ((0.0, 1.0), (float("nan"), 1.0), (float("inf"), 1.0), (4.0, -1.0), (4.0, float("nan"))):
+        with pytest.raises(InvalidParameterError, match="expected a price above 0, and no hours below it"):
+            Bill(price=price, hours=hours)

@@ -60,6 +60,7 @@ def test_counts_are_shares_of_the_positions() -> None:
         ([[1.2]], "numbers from 0 to 1"),
         ([[-0.1]], "numbers from 0 to 1"),
         ([[float("nan")]], "numbers from 0 to 1"),
+        ([[0.6, float("nan"), 0.85]], "numbers from 0 to 1"),
         ([[0.05 * (i + 1) for i in range(20)]] * 5, "the first 5 heads have .* paths; expected at most 200,000"),
     ],
 )

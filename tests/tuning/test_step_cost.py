@@ -30,6 +30,8 @@ def test_levels() -> None:
     assert StepCost(per_level=0.1).of(4, 3) == pytest.approx(1.3)
 
 
-def test_no_negative_costs() -> None:
-    with pytest.raises(InvalidParameterError, match=r"costs of -0.1 a node.* expected at least 0"):
-        StepCost(per_node=-0.1)
+@pytest.mark.parametrize("cost", [-0.1, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["per_node", "overhead", "per_level"])
+def test_what_is_no_cost(name: str, cost: float) -> None:
+    with pytest.raises(InvalidParameterError, match=f"costs of .*{cost} a .*; expected numbers from 0 on"):
+        StepCost(**{name: cost})

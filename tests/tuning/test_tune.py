@@ -16,7 +16,7 @@ from headstart.tuning.latency import Point
 from headstart.tuning.tune import Tuning
 from headstart.tuning.tune_options import TuneOptions
 from headstart.tuning.tune_result import TuneResult
-from tests.tiny_models import LETTERS, alphabet_heads, alphabet_model, letter_ids, native, noise_heads
+from tests.tiny_models import LETTERS, alphabet_heads, alphabet_model, letter_ids, native, noise_heads, noise_mtp_heads
 
 PROMPTS = [letter_ids(letter) for letter in LETTERS[:12]]
 
@@ -175,12 +175,14 @@ def test_options(options: dict[str, Any], message: str) -> None:
         TuneOptions(**options)
 
 
-def test_heads_whose_guesses_depend_on_one_another_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("hydra", "each reads the guesses before its own"), ("mtp", "they read the states before the last layer")]
+)
+def test_heads_that_are_not_observed_are_refused(kind: str, reason: str) -> None:
     model = native(alphabet_model())
-    heads = noise_heads(model, kind="hydra")
-    directory = HeadsDirectory(heads, TreeShape.chain(1))
-    with pytest.raises(HeadsError, match=r"hydra heads are not tuned yet.*nodes="):
-        Tuning(model, directory, PROMPTS, options=TuneOptions(tokens=17))
+    heads = noise_mtp_heads(model) if kind == "mtp" else noise_heads(model, kind=kind)
+    with pytest.raises(HeadsError, match=f"{kind} heads are not tuned yet: {reason}.*nodes="):
+        Tuning(model, HeadsDirectory(heads, TreeShape.chain(1)), PROMPTS, options=TuneOptions(tokens=17))
 
 
 def test_too_little_to_learn_from() -> None:
