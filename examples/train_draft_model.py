@@ -133,7 +133,6 @@ class Distillation:
         self.device = base.facts.device
         self.dtype = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
         self.head = shared_matrix(base, None, self.dtype)
-        self._softcap = base.facts.softcap
         self._soft, self._peak = soft, peak
         vocab = base.facts.vocab_size
         ids_V = frequent_ids([text.labels_M for text in texts], [text.ids_T for text in texts], vocab, vocab)
@@ -175,7 +174,6 @@ class Distillation:
             states_KBD=torch.cat(deciding).to(self.device, self.dtype)[None],
             known_KB=torch.cat(known).to(self.device)[None],
             weight=self._soft,
-            softcap=self._softcap,
         )
         labels_1M = part.labels_KB.to(self.device)
         soft = teacher if self._soft else None

@@ -107,7 +107,7 @@ def test_parquet_has_the_same_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("module", "source"), [("pyarrow.lib", "data.parquet"), ("datasets", "hub:some/data")])
 def test_a_missing_package_is_named(module: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)  # what an import finds where a package is not installed
-    with pytest.raises(DataError, match=r"not installed; pip install 'headstart\[train\]'"):
+    with pytest.raises(DataError, match=r"not installed; pip install 'headstart\[data\]'"):
         read_conversations([Path(source)])
 
 

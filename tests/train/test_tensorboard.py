@@ -24,5 +24,5 @@ def test_curves_are_written_and_a_resumed_run_writes_on(tmp_path: Path) -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(TrainingError, match=r"pip install 'headstart\[train\]'"):
+    with pytest.raises(TrainingError, match=r"pip install 'headstart\[tensorboard\]'"):
         check_tensorboard()
