@@ -16,7 +16,8 @@ from headstart.drafters.draft_loading import LoadedDraft, load_draft
 from headstart.drafters.draft_options import DraftOptions
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.named import chosen_drafter, named_drafters
-from headstart.engine.budget import TreeBudget
+from headstart.drafters.ngram import NODES as NGRAM_NODES
+from headstart.engine.budget import FixedBudget, TreeBudget
 from headstart.engine.engine import Engine
 from headstart.engine.event import Event
 from headstart.engine.tuned_budget import tuned_budgets
@@ -40,7 +41,7 @@ logger = logging.getLogger("headstart")
 
 Read = Callable[[Any, Tokenizer | None], Sequence[int]]
 
-_NODES = 8  # of a pass for a model without heads: it takes hardly longer than one over the root alone
+_NODES = 8  # of a draft model's tree: a pass takes hardly longer than one over the root alone
 
 
 def load(
@@ -71,7 +72,7 @@ def load(
             heads), "combined" (heads and n-grams in one tree), "draft-model" or "none" (plain decoding); "auto": the draft model
             if one is named, else combined with heads, else ngram. None changes the text.
         nodes: how many tree nodes a pass may hold, the root included; None takes what pays here for the rows that are running,
-            where ``headstart tune`` has measured it, else what the heads recommend; 8 without heads.
+            where ``headstart tune`` has measured it, else what the heads recommend; 12 for "ngram", 8 for a draft model.
         dtype: "auto" is bfloat16 where the processor has it, else float32.
         device: "auto" is the first of CUDA, MPS and CPU.
         threads: CPU threads while generating, put back to the caller's number after each step. None takes the caller's number,
@@ -140,10 +141,12 @@ class LLM:
         self.tokenizer = tokenizer
         self.heads = heads
         budgets: dict[str, TreeBudget] = {}
+        if nodes is None:
+            budgets["ngram"] = FixedBudget(NGRAM_NODES)
         if heads is not None:
             heads.check_base(model)
             if nodes is None:
-                budgets = tuned_budgets(heads, model, threads)
+                budgets |= tuned_budgets(heads, model, threads)
         drafters = named_drafters(model, heads, draft)
         self.drafter = chosen_drafter(drafter, drafters)
         self._engine = Engine(model, drafters, nodes=nodes or (heads.nodes if heads is not None else _NODES), budgets=budgets)
