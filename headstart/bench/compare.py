@@ -9,16 +9,17 @@ from headstart.bench.contestants import PLAIN
 from headstart.bench.table import Table
 from headstart.bench.verdict import span, times
 
-_NOT_COMPARED = {"date", "commit", "clock_seconds", "load_average", "plan", "contestants", "questions"}
+_NOT_COMPARED = {"date", "commit", "code", "clock_seconds", "load_average", "plan", "contestants", "questions"}
 
 
 def compare(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """``rows`` has every contestant and setting that both have; ``environment`` what differs around them.
 
     ``agree`` is whether each median lies in the other's interval. ``change`` is the second speed-up over the first, question by
-    question, with its interval; None where they share none.
+    question, with its interval; None where they share none, or took their questions from files of other names.
     """
     rows = []
+    same_file = one["environment"].get("prompts") == other["environment"].get("prompts")
     for setting in one["latency"]["settings"]:
         theirs = next((row for row in other["latency"]["settings"] if row["label"] == setting["label"]), None)
         for name, before in setting["contestants"].items():
@@ -28,7 +29,8 @@ def compare(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
             a, b = before["against"][PLAIN], after["against"][PLAIN]
             if a["decode"] is None or b["decode"] is None:
                 continue
-            shared = [b["per_sample"][key] / a["per_sample"][key] for key in a["per_sample"] if key in b["per_sample"]]
+            keys = [key for key in a["per_sample"] if same_file and key in b["per_sample"]]
+            shared = [b["per_sample"][key] / a["per_sample"][key] for key in keys]
             change = median_interval(shared, noise=_noise(setting, theirs))
             rows.append(
                 {
@@ -42,8 +44,8 @@ def compare(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
                 }
             )
     ours, theirs_env = one["environment"], other["environment"]
-    keys = sorted((set(ours) | set(theirs_env)) - _NOT_COMPARED)
-    differ = {key: [ours.get(key), theirs_env.get(key)] for key in keys if ours.get(key) != theirs_env.get(key)}
+    around = sorted((set(ours) | set(theirs_env)) - _NOT_COMPARED)
+    differ = {key: [ours.get(key), theirs_env.get(key)] for key in around if ours.get(key) != theirs_env.get(key)}
     for key in sorted(set(ours["plan"]) | set(theirs_env["plan"])):
         if ours["plan"].get(key) != theirs_env["plan"].get(key):
             differ[f"plan.{key}"] = [ours["plan"].get(key), theirs_env["plan"].get(key)]

@@ -101,7 +101,14 @@ class OurWay:
         self._stop_ids = stop_ids(llm)
 
     def decode(self, prompts: Sequence[Sequence[int]], *, max_new_tokens: int, temperature: float, seeds: Sequence[int]) -> Run:
-        requests = [
+        requests = self.requests(prompts, max_new_tokens=max_new_tokens, temperature=temperature, seeds=seeds)
+        return decode(self._llm.engine, self._llm.tokenizer, requests)
+
+    def requests(
+        self, prompts: Sequence[Sequence[int]], *, max_new_tokens: int, temperature: float, seeds: Sequence[int]
+    ) -> list[Request]:
+        """What the engine is asked for."""
+        return [
             Request(
                 prompt_ids=ids,
                 params=SamplingParams(temperature=temperature),
@@ -114,7 +121,6 @@ class OurWay:
             )
             for ids, seed in zip(prompts, seeds, strict=True)
         ]
-        return decode(self._llm.engine, self._llm.tokenizer, requests)
 
 
 def stop_ids(llm: LLM) -> frozenset[int]:

@@ -1,5 +1,6 @@
 """Where, with what and when something was measured."""
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -11,11 +12,14 @@ from typing import Any
 import transformers
 
 import headstart.version
+from headstart.completion import PHASES, Stats
+from headstart.engine.clock import Clock
 from headstart.llm import LLM
 from headstart.models.conditions import Conditions
 
-_READINGS = 9
-"""Of the clock in a step, about: one a phase, and those around the step."""
+_OUTSIDE = 2
+"""Readings of the clock around a step's text."""
+_SOURCES = Path(headstart.version.__file__).parent
 
 
 def environment(llm: LLM) -> dict[str, Any]:
@@ -27,7 +31,8 @@ def environment(llm: LLM) -> dict[str, Any]:
         "python": platform.python_version(),
         "transformers": transformers.__version__,
         "headstart": headstart.version.__version__,
-        "commit": commit(Path(headstart.version.__file__).parent),
+        "commit": commit(_SOURCES),
+        "code": code_mark(_SOURCES),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "clock_seconds": clock_seconds(),
         "load_average": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
@@ -46,9 +51,23 @@ def commit(directory: Path) -> str | None:
     return described.stdout.strip() or None
 
 
-def clock_seconds(readings: int = 10_000) -> float:
-    """What measuring costs a step: the clock's own time for all that is read in it."""
+def code_mark(directory: Path) -> str:
+    """Tells sources apart where git does not: changed ones, and installed ones."""
+    mark = hashlib.sha256()
+    for path in sorted(directory.rglob("*.py")):
+        mark.update(f"{path.relative_to(directory).as_posix()}\0".encode() + path.read_bytes())
+    return mark.hexdigest()[:16]
+
+
+def clock_seconds(steps: int = 2000) -> float:
+    """What measuring costs a step: reading the clock at the ends of all phases and writing down what was read."""
+    stats = Stats()
     began = time.perf_counter()
-    for _ in range(readings):
-        time.perf_counter()
-    return (time.perf_counter() - began) / readings * _READINGS
+    for _ in range(steps):
+        clock = Clock()
+        for phase in PHASES:
+            clock.lap(phase)
+        clock.charge(stats)
+        for _ in range(_OUTSIDE):
+            time.perf_counter()
+    return (time.perf_counter() - began) / steps

@@ -9,7 +9,6 @@ from headstart.bench.journal import Entry
 
 NEAR_TIE = 0.25
 """Logits: bfloat16 tells numbers between 16 and 32 apart by 0.125, so two roundings can turn a smaller lead round."""
-_EXAMPLES = 20
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def equality(entries: Sequence[Entry], who: Sequence[About], *, sampled: bool) -
             "promised": each.ours and not each.lossy,
             "largest_margin": max(known, default=None),
             "near_ties": sum(margin <= NEAR_TIE for margin in known),
-            "divergences": parted[:_EXAMPLES],
+            "divergences": parted,
         }
     return found
 

@@ -36,15 +36,17 @@ class Journal:
     Args:
         directory: made where it is missing.
         settings: what the run depends on; a journal of other settings is not gone on with.
+        code: tells the sources apart that measure; see :meth:`require_same_code`.
 
     Raises:
         DataError: the directory cannot be written to, or its journal is of another run or broken.
     """
 
-    def __init__(self, directory: Path, settings: Mapping[str, Any]) -> None:
+    def __init__(self, directory: Path, settings: Mapping[str, Any], code: str = "") -> None:
         self.path = directory / JOURNAL
         self.entries: dict[str, Entry] = {}
-        header = json.loads(json.dumps({"format": _FORMAT, "settings": settings}))
+        self._code = self._begun_by = code
+        header = json.loads(json.dumps({"format": _FORMAT, "settings": settings, "code": code}))
         try:
             directory.mkdir(parents=True, exist_ok=True)
             if not os.access(directory, os.W_OK):
@@ -55,6 +57,18 @@ class Journal:
                 self._append(header)
         except OSError as error:
             raise DataError(f"cannot write to {directory}: {error.strerror or error}; give another --output") from error
+
+    def require_same_code(self) -> None:
+        """Before more is measured: a report of old runs may be written by new sources, but their times must not be mixed.
+
+        Raises:
+            DataError: something was measured by other sources.
+        """
+        if self.entries and self._begun_by != self._code:
+            raise DataError(
+                f"{self.path.parent} holds the beginning of a run by other sources of Headstart ({self._begun_by or 'not marked'},"
+                f" now {self._code}), and times of both would be mixed. Give another --output, or delete {self.path.name} there"
+            )
 
     def add(self, entry: Entry) -> None:
         """Keep it, on the disk before this returns. Raises DataError where the disk refuses."""
@@ -86,8 +100,13 @@ class Journal:
             return
         try:
             found, *records = [json.loads(line) for line in lines]
-            if found != header:
+            self._begun_by = found.pop("code", "") if isinstance(found, dict) else ""
+            if found != {key: value for key, value in header.items() if key != "code"}:
                 raise DataError(self._another(found, header))
+            if not records:  # nothing to mix with
+                self.path.unlink()
+                self._append(header)
+                self._begun_by = self._code
             for record in records:
                 runs = {name: Run.from_dict(run) for name, run in record["runs"].items()}
                 self.entries[record["unit"]] = Entry(**{**record, "runs": runs})

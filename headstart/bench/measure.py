@@ -79,9 +79,11 @@ def measure(
     versions = {name: where[name] for name in ("transformers", "headstart")}
     heads = None if llm.heads is None else heads_mark(llm.heads.heads)
     settings = {"plan": plan.to_dict(), "questions": mark_of(questions), "heads": heads, **conditions, **versions}
-    journal = Journal(directory, settings)
+    journal = Journal(directory, settings, where["code"])
     ways = contestants(llm, who, model)
     bench = Bench(llm, plan, questions, who, ways, journal)
+    if bench.done < bench.work:
+        journal.require_same_code()
     watched = Watched.read(directory) if bench.done == bench.work else None
     with bar(bench.work, bench.done) as shown:
         bench.run(shown.advance)

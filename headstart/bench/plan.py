@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,7 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.rows or min(self.rows) < 1:
             raise InvalidParameterError(f"batch is {list(self.rows)}; expected numbers of texts from 1, for instance 1,2,4,8")
-        if not self.temperatures or min(self.temperatures) < 0:
+        if not self.temperatures or not all(0 <= temperature < math.inf for temperature in self.temperatures):
             raise InvalidParameterError(f"temperature is {list(self.temperatures)}; expected numbers from 0, for instance 0,1")
         if self.max_new_tokens < 2:
             raise InvalidParameterError(f"max_new_tokens is {self.max_new_tokens}; expected at least 2, or there is no step")

@@ -85,7 +85,7 @@ def cost_over_batch(result: Mapping[str, Any]) -> "Figure | None":
     temperature = result["cost"]["settings"][0]["temperature"]
     settings = [row for row in result["cost"]["settings"] if row["temperature"] == temperature]
     names = list(dict.fromkeys(name for row in settings for name in row["contestants"]))
-    if len(settings) < 2:
+    if len(settings) < 2 or not names:
         return None
     figure, left, right = _pair()
     for i, name in enumerate(names):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headstart.bench.contestants import PLAIN, TRANSFORMERS
+from headstart.bench.equality import NEAR_TIE
 from headstart.bench.quality.tables import quality_tables
 from headstart.bench.table import Table
 from headstart.bench.verdict import span, times
@@ -20,6 +21,7 @@ def tables(result: Mapping[str, Any]) -> list[Table]:
         *(_categories(result, row) for row in result["latency"]["settings"][:1]),
         *(_depths(row) for row in result["acceptance"]["settings"][:1]),
         *(_parts(row) for row in result["overhead"]["settings"][:1]),
+        _parted(result["quality"]["equality"]),
         _predictions(result),
         *(_costs(result, paying["temperature"]) for paying in result["cost"]["stops_paying"]),
         *quality_tables(result["quality"]),
@@ -124,6 +126,25 @@ def _depths(setting: Mapping[str, Any]) -> Table:
         rows.append((f"at least {d + 1}", *cells))
     note = "Share of steps that accepted so many guesses; in brackets, of the steps that accepted one less."
     return Table(f"Accepted guesses, {setting['label']}", ("guesses", *contestants), rows, note)
+
+
+def _parted(settings: Sequence[Mapping[str, Any]]) -> Table:
+    rows = [
+        (
+            f"{name}, {setting['label']}",
+            f"{same['texts'] - same['equal']} of {same['texts']}",
+            str(same["near_ties"]),
+            NONE if same["largest_margin"] is None else f"{same['largest_margin']:.3g}",
+        )
+        for setting in settings
+        for name, same in setting["contestants"].items()
+        if same["equal"] < same["texts"]
+    ]
+    note = (
+        "Where a text parts from plain decoding's: by how many logits the model's likeliest token leads there, at temperature 0; a"
+        f" near-tie is a lead of at most {NEAR_TIE:g}, which rounding in 16 bits can turn round."
+    )
+    return Table("Other texts than plain decoding's", ("", "other texts", "near-ties", "largest lead"), rows, note)
 
 
 def _parts(setting: Mapping[str, Any]) -> Table:

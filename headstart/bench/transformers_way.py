@@ -21,13 +21,15 @@ class TransformersWay:
     """Plain ``generate``, or with prompt lookup.
 
     Args:
-        model: in the precision of the other contestants.
+        model: in the precision of the other contestants. Its generation config is replaced: ``generate`` takes from it whatever the
+            one that it is given leaves open.
         stop_ids: the ids that end a text for the others as well.
         lookup: look guesses up in the prompt and the text so far.
     """
 
     def __init__(self, model: PreTrainedModel, tokenizer: Tokenizer | None, *, stop_ids: frozenset[int], lookup: bool) -> None:
         self._model, self._tokenizer, self._stop_ids, self._lookup = model, tokenizer, stop_ids, lookup
+        self._model.generation_config = GenerationConfig()
 
     def decode(self, prompts: Sequence[Sequence[int]], *, max_new_tokens: int, temperature: float, seeds: Sequence[int]) -> Run:
         """Above temperature 0 the draws follow torch's global generator, seeded here by the first of ``seeds``."""
@@ -58,7 +60,7 @@ class TransformersWay:
         return Run(texts=texts, seconds=seconds, prefill=times[0], gaps=gaps, passes=len(gaps))
 
     def _config(self, max_new_tokens: int, temperature: float) -> GenerationConfig:
-        """Every knob that a model's own generation config could turn is set, so that all contestants follow one rule."""
+        """The rule of all contestants, and nothing else."""
         sampling = (
             {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0} if temperature else {"do_sample": False}
         )
@@ -66,7 +68,6 @@ class TransformersWay:
             max_new_tokens=max_new_tokens,
             eos_token_id=sorted(self._stop_ids) or None,
             pad_token_id=min(self._stop_ids, default=0),
-            repetition_penalty=1.0,
             prompt_lookup_num_tokens=LOOKUP_TOKENS if self._lookup else None,
             **sampling,
         )

@@ -1,5 +1,6 @@
 """What to make of a result, in words, from its numbers alone."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,10 @@ from headstart.bench.contestants import AGAIN, PLAIN, TRANSFORMERS
 from headstart.bench.quality.words import quality_sentences, quality_warnings
 
 _UNACCOUNTED, _MEASURING = 0.03, 0.02
+_UNEVEN = 0.2
+"""By how much the speed-up over all tokens may differ from the median before it is said."""
+_BUSY = 1.5
+"""Load average of a processor; loading the model, or a run just before, leaves about 1."""
 _DTYPES = {"bfloat16", "float16"}
 
 
@@ -29,7 +34,7 @@ def verdict(result: Mapping[str, Any]) -> dict[str, Any]:
     else:
         deploy = "yes" if whole["low"] > 1 else "no" if whole["high"] < 1 else "cannot tell"
     return {
-        "headline": _headline(result, subject, mine),
+        "headline": _headline(result, subject, mine, deploy),
         "deploy": deploy,
         "sentences": [
             *_advice(subject, deploy, whole),
@@ -41,7 +46,7 @@ def verdict(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _headline(result: Mapping[str, Any], subject: str, mine: Mapping[str, Any]) -> str:
+def _headline(result: Mapping[str, Any], subject: str, mine: Mapping[str, Any], deploy: str) -> str:
     setting, decode = result["latency"]["settings"][0], mine["against"][PLAIN]["decode"]
     said = (
         f"At {setting['label']} on this machine ({_machine(result['environment'])}), {subject} decodes {times(decode)}"
@@ -51,8 +56,8 @@ def _headline(result: Mapping[str, Any], subject: str, mine: Mapping[str, Any]) 
     if same is not None:
         said += f", text identical in {same['equal']} of {same['texts']}"
     paying = result["cost"]["stops_paying"][0]["contestants"].get(subject)
-    if paying is not None and subject != PLAIN:
-        said += f"; {_paying(paying)}"
+    if paying is not None and subject != PLAIN and (len(paying["measured"]) > 1 or deploy != "cannot tell"):
+        said += f"; {_paying(paying, deploy)}"
     return f"{said}."
 
 
@@ -63,10 +68,13 @@ def _machine(where: Mapping[str, Any]) -> str:
     return ", ".join(part for part in (where.get("processor"), counted, where.get("dtype"), where.get("weights")) if part)
 
 
-def _paying(paying: Mapping[str, Any]) -> str:
+def _paying(paying: Mapping[str, Any], deploy: str) -> str:
+    """Of one batch size alone what is advised: the cost is of all tokens, the advice of medians, and they could contradict."""
     largest = max(paying["measured"])
+    if len(paying["measured"]) == 1:
+        return f"{'pays' if deploy == 'yes' else 'does not pay'} at batch {largest}"
     if paying["above"] is None:
-        return f"pays at every batch size measured, up to {largest}" if len(paying["measured"]) > 1 else f"pays at batch {largest}"
+        return f"pays at every batch size measured, up to {largest}"
     return "does not pay at any batch size measured" if paying["above"] == 0 else f"stops paying above batch {paying['above']}"
 
 
@@ -120,7 +128,7 @@ def _settings(result: Mapping[str, Any], subject: str) -> list[str]:
 
 
 def _warnings(result: Mapping[str, Any]) -> list[str]:
-    found = []
+    found = _busy(result["environment"])
     for row in result["latency"]["settings"]:
         label, checked = row["label"], row["noise"]
         if checked["noisy"]:
@@ -138,7 +146,38 @@ def _warnings(result: Mapping[str, Any]) -> list[str]:
         if left["skipped"] or left["too_short"]:
             reason = f" ({'; '.join(left['reasons'])})" if left["reasons"] else ""
             found.append(f"{label}: {left['skipped']} batches skipped{reason}, {left['too_short']} too short to time.")
+        found += _uneven(row)
     return [*found, *_unequal(result), *quality_warnings(result), *_unclear(result)]
+
+
+def _busy(where: Mapping[str, Any]) -> list[str]:
+    """Others who computed when the run began."""
+    load, cpus = where.get("load_average"), where.get("cpus")
+    if not load or not cpus or load[0] <= _BUSY * cpus:
+        return []
+    return [
+        f"Other programs were running when this began (load average {load[0]:.1f} on {cpus} processors). Measure again while"
+        " nothing else runs."
+    ]
+
+
+def _uneven(setting: Mapping[str, Any]) -> list[str]:
+    """Medians that hide something: a few questions that took so long that they decide about the whole."""
+    found = []
+    for name, speed in setting["contestants"].items():
+        ratio = speed["against"][PLAIN]
+        median, whole = ratio["decode"], ratio["decode_totals"]
+        if median is None or abs(math.log(whole["estimate"] / median["estimate"])) <= math.log1p(_UNEVEN):
+            continue
+        pick = min if whole["estimate"] < median["estimate"] else max
+        key = pick(ratio["per_sample"], key=ratio["per_sample"].__getitem__)
+        what = "questions" if setting["batch"] == 1 else "batches"
+        found.append(
+            f"{setting['label']}: {name}'s median speed-up is {times(median)}, but over all tokens it is {times(whole)}: some"
+            f" {what} are far from the rest, {key} with {ratio['per_sample'][key]:.2f} the farthest. Something may have held the"
+            " machine up; measure again."
+        )
+    return found
 
 
 def _unequal(result: Mapping[str, Any]) -> list[str]:

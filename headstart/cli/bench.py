@@ -1,5 +1,6 @@
 """``headstart bench``: how much faster a model writes with its heads, here and on these prompts, and whether to use them."""
 
+import math
 import os
 import sys
 import time
@@ -178,7 +179,7 @@ def _check(flags: BenchFlags, output: Path) -> None:
         value = getattr(flags, name)
         if value is not None and value < 1:
             raise InvalidParameterError(f"{name} is {value}; expected at least 1")
-    if flags.price_per_hour is not None and not flags.price_per_hour > 0:
+    if flags.price_per_hour is not None and not 0 < flags.price_per_hour < math.inf:
         raise InvalidParameterError(f"price_per_hour is {flags.price_per_hour}; expected a number above 0")
     try:
         output.mkdir(parents=True, exist_ok=True)

@@ -79,6 +79,19 @@ def test_the_parts_are_the_whole(rows: int) -> None:
     )
 
 
+@pytest.mark.usefixtures("ticks")
+def test_prompts_of_several_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes of 4 positions: two for the long prompt, of which the first gives no token, and one for the short one, beside the long
+    text's first step. A pass over prompts takes a second on this clock."""
+    monkeypatch.setattr("headstart.engine.engine.PREFILL_TOKENS", 4)
+    run = our("plain").decode([letter_ids("abcabc"), letter_ids("ab")], seeds=[0, 0], **GIVEN)
+    assert [text.ids for text in run.texts] == [letter_ids("defghijkl"), letter_ids("cdefghijk")]
+    assert run.prefill == 3
+    assert min(run.phases.values()) >= 0
+    assert sum(run.phases.values()) == pytest.approx(run.seconds - run.prefill)
+    assert run.phases["verify"] == run.passes == 9  # eight of each text, the long one's first alone
+
+
 def test_rows_of_a_batch_that_end_at_different_times() -> None:
     """ "." is eighth from the end of the alphabet, so that </s> comes early."""
     run = our("medusa@4").decode([letter_ids("a"), letter_ids(";")], seeds=[0, 1], **GIVEN)
@@ -111,9 +124,11 @@ def test_transformers_in_a_batch() -> None:
 
 
 def test_transformers_keeps_to_the_rule_of_the_others() -> None:
-    """A model's own generation config asks for a strong penalty, which would forbid every letter of the prompt."""
+    """Each of these in a model's own generation config would forbid every letter of the prompt."""
     model = alphabet_model()
     model.generation_config.repetition_penalty = 1000.0
+    model.generation_config.no_repeat_ngram_size = 1
+    model.generation_config.suppress_tokens = letter_ids("bcd")
     way = TransformersWay(model, None, stop_ids=frozenset([2]), lookup=False)
     prompt = letter_ids("bcda")
     assert way.decode([prompt], seeds=[0], **GIVEN).texts[0].ids == letter_ids("bcdefghij")

@@ -43,6 +43,18 @@ def test_another_run(tmp_path: Path) -> None:
     assert "Give another --output" in str(error.value)
 
 
+def test_other_sources(tmp_path: Path) -> None:
+    """They may read what is there, but add nothing."""
+    Journal(tmp_path, {}, "old").require_same_code()
+    Journal(tmp_path, {}, "new")  # nothing was measured yet
+    Journal(tmp_path, {}, "old").add(ENTRY)
+    Journal(tmp_path, {}, "old").require_same_code()
+    again = Journal(tmp_path, {}, "new")
+    assert list(again.entries) == [ENTRY.unit]
+    with pytest.raises(DataError, match="by other sources of Headstart"):
+        again.require_same_code()
+
+
 @pytest.mark.parametrize("line", ["no json", '{"unit": "x"}', '{"unit": "x", "runs": {"plain": {}}}', "[]"])
 def test_a_broken_journal(line: str, tmp_path: Path) -> None:
     Journal(tmp_path, {}).add(ENTRY)

@@ -80,6 +80,13 @@ def test_a_result_that_is_faster() -> None:
     )  # fmt: skip
 
 
+def test_questions_of_other_files_are_not_paired() -> None:
+    """Both call their questions 0 to 9."""
+    found = compare(*(made_up_result(environment={"prompts": name}) for name in ("a.jsonl", "b.jsonl")))
+    assert [row["change"] for row in found["rows"]] == [None, None]
+    assert found["environment"] == {"prompts": ["a.jsonl", "b.jsonl"]}
+
+
 def test_tables() -> None:
     found = {table.title: table for table in tables(made_up_result(batches={2: 1.5}, price=9.0))}
     assert found["Speed at batch 1, temperature 0"].rows[0] == (
@@ -89,6 +96,8 @@ def test_tables() -> None:
     assert found["Cost, temperature 0"].rows[0][1] == "600.00 (0.60) 1500.00"
     assert found["Accepted guesses, batch 1, temperature 0"].rows == [("at least 1", "1.000 (1.000)")]
     assert [row[0] for row in found["Milliseconds of a step, batch 1, temperature 0"].rows][-1] == "step"
+    # transformers' fifth token is another
+    assert found["Other texts than plain decoding's"].rows[0] == ("transformers, batch 1, temperature 0", "10 of 10", "0", "")
     for table in found.values():
         assert all(len(row) == len(table.headings) for row in table.rows)
 
@@ -125,6 +134,18 @@ def test_the_report_needs_no_other_file() -> None:
 def test_what_there_is_nothing_of_is_not_drawn() -> None:
     assert set(pictures(made_up_result())) == {"speedup.png", "acceptance.png", "overhead.png"}
     assert "matplotlib is not installed" in report_html(made_up_result(), {})
+
+
+def test_a_run_of_which_nothing_can_be_timed() -> None:
+    """Every text of medusa ends with its first token, so that no question has a step to compare."""
+    result = made_up_result(ids=(9,), batches={2: 1.5})
+    assert result["verdict"]["deploy"] == "cannot tell"
+    assert "there is nothing to compare" in result["verdict"]["headline"]
+    assert "10 too short to time" in " ".join(result["verdict"]["warnings"])
+    assert pictures(result) == {}
+    page = report_html(result, {})
+    assert "there is nothing to compare" in page
+    assert compare(result, result)["compared"] == 0
 
 
 def test_names_are_no_html() -> None:
