@@ -86,13 +86,19 @@ class Backbone:
         try:
             if self._adapter is not None:
                 self._adapter.save_pretrained(output / _ADAPTER)
-                self.model.float()  # the sum is rounded once
+                _cast(self.model, torch.float32)  # the sum is rounded once
                 merge_lora(self._adapter)
                 self._adapter = None
-            self.model.to(dtype)
+            _cast(self.model, dtype)
             with no_progress_bars():
                 self.model.save_pretrained(output)
             if tokenizer is not None:
                 tokenizer.save_pretrained(output)
         except OSError as error:
             raise TrainingError(f"cannot write the model to {output}: {error.strerror or error}; make room and resume") from error
+
+
+def _cast(model: nn.Module, dtype: torch.dtype) -> None:
+    """Parameters alone: rotary frequencies are buffers, in float32 in a loaded model too, and are wrong far out in bfloat16."""
+    for parameter in model.parameters():
+        parameter.data = parameter.data.to(dtype)

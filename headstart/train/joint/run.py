@@ -5,6 +5,7 @@ lie in ``OUTPUT/headstart`` and, with LoRA, the adapter in ``OUTPUT/adapter``; `
 Source: Medusa (Cai et al. 2024), sections 2.2.2 and 2.3.2.
 """
 
+import os
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -68,10 +69,16 @@ def train_joint(
     Raises:
         DataError: there are no recorded answers, too few, or they are another model's.
         HeadsError: there are no heads, or they belong to another model.
-        TrainingError: there is a run already, there is none to resume, peft is missing, or a loss is not finite.
+        TrainingError: there is a run already, there is none to resume, peft is missing, a loss is not finite, or this is one of
+            several processes.
         ModelNotFoundError, UnsupportedModelError: the model cannot be had, or not for trees.
     """
     begun = time.perf_counter()
+    if (processes := os.environ.get("WORLD_SIZE", "1")) != "1":
+        raise TrainingError(
+            f"model and heads are trained together by one process, and this is one of {processes} (WORLD_SIZE); start it without"
+            " accelerate launch or torchrun"
+        )
     reporter, where, run = Reporter(quiet=options.quiet), resolve_device(device), output / "run"
     directory, heads, shards = _given(model, options)
     plan = read_joint_plan(run / "run.json", model, options.identity) if options.resume else None

@@ -93,6 +93,14 @@ def test_what_is_missing_is_named(
         train_joint(place.model, tmp_path / "out", options=options, device="cpu")
 
 
+def test_several_processes_are_refused(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # each would train for itself and write to the same directory
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(TrainingError, match="one of 2"):
+        train_joint(place.model, tmp_path / "out", options=replace(OPTIONS, heads=place.heads), device="cpu")
+    assert not (tmp_path / "out").exists()
+
+
 def test_answers_of_another_model_are_refused(place: Place, tmp_path: Path) -> None:
     for number in range(2):
         shard = read_shard(shard_path(place.shards, number))

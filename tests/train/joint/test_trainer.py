@@ -153,3 +153,16 @@ def test_measuring_the_speed_changes_nothing(place: Place) -> None:
         made.train_step()
     for name, parameter in fresh.backbone.trained().items():
         assert torch.equal(measured.backbone.trained()[name], parameter), name
+
+
+@pytest.mark.parametrize("kind", ["lora", "full"])
+def test_the_saved_model_keeps_its_rotary_frequencies(place: Place, tmp_path: Path, kind: str) -> None:
+    # 8 bits of a frequency are wrong by up to a radian after some hundred positions: the figures would be another model's
+    backbone = trainer(place, replace(OPTIONS, backbone=kind), awake=True).backbone
+    backbone.save(tmp_path, None, torch.bfloat16)
+    loaded = LlamaForCausalLM.from_pretrained(tmp_path)
+    assert {p.dtype for p in backbone.model.parameters()} == {p.dtype for p in loaded.parameters()} == {torch.bfloat16}
+    assert torch.equal(backbone.model.model.rotary_emb.inv_freq, loaded.model.rotary_emb.inv_freq)
+    assert loaded.model.rotary_emb.inv_freq.dtype == torch.float32
+    for name, parameter in loaded.named_parameters():
+        assert torch.equal(parameter, backbone.model.get_parameter(name)), name
