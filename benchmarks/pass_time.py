@@ -6,7 +6,8 @@ Every turn runs each pass of each variant once, in an order that rotates, and re
 down slows all of them; ratios are medians over turns of the ratio within a turn. The last line printed is one JSON object.
 
 Variants: the native decoder with ``bitwise=True`` and ``bitwise=False`` at 100 tokens of context and at a long one, the adapter
-as it is, and the adapter with transformers' eager attention. The adapter's products are torch's own, not packed.
+as it is, and the adapter with transformers' eager attention. The adapter's products are torch's own, not packed. ``--weights`` adds
+the native decoder with rounded matrices, with equal bits where it keeps them and without.
 """
 
 import argparse
@@ -55,6 +56,7 @@ def main() -> None:
     parser.add_argument("--context", type=int, default=100)
     parser.add_argument("--long-context", type=int, default=4000, help="0 leaves it out")
     parser.add_argument("--turns", type=int, default=25)
+    parser.add_argument("--weights", nargs="*", default=[], choices=("int8", "int4"))
     parser.add_argument("--threads", type=int)
     parser.add_argument("--output", type=Path)
     args = parser.parse_args()
@@ -86,6 +88,9 @@ def measured(args: argparse.Namespace) -> dict[str, Any]:
     room = {"name": args.model, "max_rows": 1, "cache_tokens": 2 * max(args.context, args.long_context) + 256}
     natives = {name: NativeModel(pretrained, bitwise=bitwise, **room) for name, bitwise in NATIVE.items()}
     size = pass_bytes(natives["fast"])
+    for weights in args.weights:
+        natives[weights] = NativeModel(pretrained, weights=weights, bitwise=True, **room)
+        natives[f"{weights} fast"] = NativeModel(pretrained, weights=weights, bitwise=False, **room)
     models: dict[str, Any] = dict(natives)
     models["adapter"] = TransformersModel(pretrained, **room)
     models["adapter eager"] = TransformersModel(pretrained, **room)
@@ -134,6 +139,12 @@ def report(times: Times, rates: Sequence[float], size: PassBytes, args: argparse
         },
         "bitwise_over_fast": {n: ratio(("bitwise", n), ("fast", n)) for n in NODES},
     }
+    if args.weights:  # each against bfloat16 in the same order of attention
+        found["rounded_over_not"] = {
+            name: {n: ratio((name, n), (order, n)) for n in NODES}
+            for weights in args.weights
+            for name, order in ((weights, "bitwise"), (f"{weights} fast", "fast"))
+        }
     if args.long_context:
         found["long_context"] = {name: long_context(times, rates, size, args, name) for name in NATIVE}
     return found
