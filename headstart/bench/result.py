@@ -2,11 +2,11 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headstart import whole_file
 from headstart.errors import DataError
 
 SCHEMA_VERSION = 1
@@ -32,17 +32,14 @@ def finite(value: Any) -> Any:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Put a file in place, whole or not at all.
+    """As :func:`headstart.whole_file.write`.
 
     Raises:
         DataError: it cannot be written; what was there before is untouched.
     """
-    temporary = path.with_name(path.name + ".part")
     try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
+        whole_file.write(path, data)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise DataError(f"cannot write {path}: {error.strerror or error}; what was measured is kept beside it") from error
 
 

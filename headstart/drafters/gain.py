@@ -1,6 +1,6 @@
 """By how much more often than the calibration says a drafter's guesses are right on one row's text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headstart.trees.best_first import Guess
@@ -25,11 +25,13 @@ class Gain:
         gain = self.value
         return [(token, min(gain * chance, _MOST)) for token, chance in guesses]
 
-    def learn(self, guesses: Sequence[Guess], token: int) -> bool:
-        """Whether the first of the guesses, made by the calibration's chances, was the id that came."""
-        if not guesses:
-            return False
-        first, chance = guesses[0]
-        self.expected += chance
-        self.right += first == token
-        return first == token
+    def learn(self, tokens: Sequence[int], guesses: Iterable[Sequence[Guess]]) -> None:
+        """From the ids that came and the guesses for each, made by the calibration's chances: as far as the first were right."""
+        for token, mine in zip(tokens, guesses, strict=False):
+            if not mine:
+                return
+            first, chance = mine[0]
+            self.expected += chance
+            self.right += first == token
+            if first != token:
+                return

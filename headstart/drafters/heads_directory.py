@@ -17,6 +17,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntry
 from safetensors import safe_open
 from safetensors.torch import save
 
+from headstart import whole_file
 from headstart.drafters.base_check import VALUES, check_base
 from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.kinds import AnyConfig, AnyHeads, config_of
@@ -153,14 +154,14 @@ class HeadsDirectory(ModelHubMixin, library_name="headstart", tags=["medusa", "s
         for name, tensor in self.heads.state_dict().items():
             stored = _DRAFT_IDS if name == "draft_ids_V" else name
             state[stored] = tensor.to(torch.int32 if stored == _DRAFT_IDS else self.dtype).contiguous().cpu()
-        (save_directory / WEIGHTS).write_bytes(save(state, metadata={"format": "pt"}))
+        whole_file.write(save_directory / WEIGHTS, save(state, metadata={"format": "pt"}))
         config = {"format": _FORMAT, **self.config.to_dict(), "base_check": self.base_check}
-        (save_directory / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-        (save_directory / TREE).write_text(self.tree_file.to_json(), encoding="utf-8")
+        whole_file.write(save_directory / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
+        whole_file.write(save_directory / TREE, self.tree_file.to_json().encode())
         kind = self.config.kind
         base_model = self.config.base_model or "a base model"
         card = self.card or _DEFAULT_CARD.format(kind=kind, name=kind.capitalize(), base_model=base_model)
-        (save_directory / CARD).write_text(card, encoding="utf-8")
+        whole_file.write(save_directory / CARD, card.encode())
 
     @classmethod
     def from_pretrained(  # type: ignore[override]  # the mixin hands config.json to __init__ loosely; here nothing is guessed

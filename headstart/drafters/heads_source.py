@@ -32,10 +32,8 @@ class HeadsOfRow:
         return self.gain.applied(self.guesses_K[len(path)])
 
     def learn(self, tokens: Sequence[int]) -> None:
-        """From the ids that came, as far as the heads' first guesses were right."""
-        for token, guesses in zip(tokens, self.guesses_K, strict=False):
-            if not self.gain.learn(guesses, token):
-                return
+        """From the ids that came."""
+        self.gain.learn(tokens, self.guesses_K)
 
 
 class HeadsSource:
@@ -72,8 +70,9 @@ class HeadsSource:
         return mine
 
     def commit(self, row: int, tokens: Sequence[int], hidden_MD: torch.Tensor) -> None:
-        self._rows[row].learn(tokens)
-        self._rows[row].hidden_D = hidden_MD[-1]
+        mine = self._rows[row]
+        mine.learn(tokens)
+        mine.hidden_D = hidden_MD[-1]
 
     def stop(self, row: int) -> None:
         self._rows.pop(row, None)

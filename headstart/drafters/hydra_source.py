@@ -34,10 +34,8 @@ class HydraOfRow:
         return self.gain.applied(self.guesses.get(path, ()))
 
     def learn(self, tokens: Sequence[int]) -> None:
-        """From the ids that came, as far as the heads' first guesses were right."""
-        for k, token in enumerate(tokens):
-            if not self.gain.learn(self.guesses.get(tuple(tokens[:k]), ()), token):
-                return
+        """From the ids that came, by the guesses after those before them."""
+        self.gain.learn(tokens, (self.guesses.get(tuple(tokens[:k]), ()) for k in range(len(tokens))))
 
 
 class HydraSource:
@@ -77,8 +75,9 @@ class HydraSource:
         return mine
 
     def commit(self, row: int, tokens: Sequence[int], hidden_MD: torch.Tensor) -> None:
-        self._rows[row].learn(tokens)
-        self._rows[row].hidden_D = hidden_MD[-1]
+        mine = self._rows[row]
+        mine.learn(tokens)
+        mine.hidden_D = hidden_MD[-1]
 
     def stop(self, row: int) -> None:
         self._rows.pop(row, None)

@@ -1,11 +1,11 @@
 """``tree.json``: the tree that goes with a set of heads, and the counts it was grown from."""
 
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
+from headstart import whole_file
 from headstart.drafters.kinds import AnyConfig
 from headstart.drafters.tuned import KEY, Tuned
 from headstart.errors import HeadsError, TreeError
@@ -78,15 +78,9 @@ class TreeFile:
         Raises:
             HeadsError: it cannot be written; what was there before is untouched.
         """
-        temporary = path.with_name(f".{path.name}.part")
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(self.to_json())
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            whole_file.write(path, self.to_json().encode())
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise HeadsError(
                 f"cannot write {path}: {error.strerror or error}. Make room, or choose another directory. What was there before is"
                 " untouched"

@@ -30,7 +30,10 @@ def processor_list(
         processors.append(AllowedTokens(params.allowed_token_ids))
     if min_new_tokens > 0 and stop_ids:
         processors.append(MinNewTokens(min_new_tokens, sorted(stop_ids)))
-    processors += [UserProcessor(processor, prompt_ids) for processor in params.logits_processors]
+    processors += [
+        UserProcessor(processor, prompt_ids, min_new_tokens=min_new_tokens, stop_ids=stop_ids)
+        for processor in params.logits_processors
+    ]
     return processors
 
 

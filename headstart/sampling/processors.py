@@ -3,7 +3,7 @@
 Shapes: T ids, V vocabulary.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import torch
 
@@ -67,13 +67,23 @@ class AllowedTokens:
 
 
 class UserProcessor:
-    """A processor of transformers. It gets copies, so that it may write in place."""
+    """A processor of transformers. It gets copies, so that it may write in place.
 
-    def __init__(self, processor: LogitsProcessor, prompt_ids: Sequence[int]) -> None:
+    It is not asked what comes after one of ``stop_ids``, which ends the text from ``min_new_tokens`` ids on: guesses reach beyond
+    the end, but a grammar that has come to its end allows nothing more, or raises.
+    """
+
+    def __init__(
+        self, processor: LogitsProcessor, prompt_ids: Sequence[int], *, min_new_tokens: int = 0, stop_ids: Collection[int] = ()
+    ) -> None:
         self._processor = processor
         self._prompt = list(prompt_ids)
+        self._min_new_tokens = min_new_tokens
+        self._stop_ids = frozenset(stop_ids)
 
     def __call__(self, logits_V: torch.Tensor, generated: Sequence[int]) -> torch.Tensor:
+        if not self._stop_ids.isdisjoint(generated[self._min_new_tokens :]):
+            return logits_V
         ids_1T = _index([*self._prompt, *generated], logits_V)[None]
         scores_1V: torch.Tensor = self._processor(ids_1T, logits_V[None].clone())
         if scores_1V.shape != (1, logits_V.shape[-1]):

@@ -1,6 +1,7 @@
 """A heads directory comes back as it was saved, and says what is wrong when it is not whole or not of this model."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -115,10 +116,10 @@ def test_saving_over_a_directory_leaves_other_files_alone(tmp_path: Path) -> Non
 def test_a_save_that_fails_leaves_the_old_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved(tmp_path / "heads", nodes=3)
 
-    def full(self: Path, data: bytes) -> int:
+    def full(file: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)  # where a disk that fills up says so at the latest
     with pytest.raises(HeadsError, match=r"cannot write the heads to .*No space left on device.*untouched"):
         saved(tmp_path / "heads", nodes=2)
     assert HeadsDirectory.from_pretrained(tmp_path / "heads").nodes == 3

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import torch
 
 from headstart.drafters.plain import PlainDrafter
 from headstart.engine import engine as engine_module
@@ -27,6 +28,22 @@ from tests.tiny_models import (
     native,
     tiny,
 )
+
+
+class Grammar:
+    """Stateful, as grammars are: it takes each id once and in order, and may not be asked what comes after its last."""
+
+    def __init__(self, last: int) -> None:
+        self._last = last
+        self.taken: list[int] = []
+
+    def __call__(self, ids_1T: torch.Tensor, scores_1V: torch.Tensor) -> torch.Tensor:
+        text = ids_1T[0, 1:].tolist()  # the prompt is one id
+        self.taken += text[-1:]
+        if self.taken != text or self._last in text:
+            raise RuntimeError(f"asked for what follows {text} after {self.taken}")
+        return scores_1V
+
 
 ALPHABET = LETTERS[1:]  # what follows "a"
 CHAIN = TreeShape.chain(5)
@@ -69,6 +86,16 @@ class TestEnd:
         outcome = one(engine(), drafter=drafter, max_new_tokens=30, stop_ids=frozenset(letter_ids(stop)))
         expected = ALPHABET[: ALPHABET.index(stop) + 1]  # the id that stops is among the ids, and nothing comes after it
         assert (outcome.ids, outcome.finish, outcome.ended_by) == (letter_ids(expected), "stop", "id")
+
+    @pytest.mark.parametrize("last", ["b", "c", "e", "g", "h"])
+    def test_a_grammar_is_not_asked_beyond_its_end(self, drafter: str, last: str) -> None:
+        # right guesses go on after the stop id in the same block; plain decoding would never ask there
+        grammar = Grammar(*letter_ids(last))
+        params = SamplingParams(logits_processors=[grammar])
+        outcome = one(engine(), drafter=drafter, max_new_tokens=30, stop_ids=frozenset(letter_ids(last)), params=params)
+        expected = letter_ids(ALPHABET[: ALPHABET.index(last) + 1])
+        assert (outcome.ids, outcome.finish, outcome.error) == (expected, "stop", None)
+        assert grammar.taken == expected[:-1]
 
     def test_the_earliest_of_several_stop_ids(self, drafter: str) -> None:
         outcome = one(engine(), drafter=drafter, max_new_tokens=30, stop_ids=frozenset({EOS, *letter_ids("gei")}))

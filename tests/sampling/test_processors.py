@@ -68,6 +68,15 @@ def test_a_processor_of_transformers_sees_prompt_and_output_and_may_write_in_pla
     assert TABLE.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
+def test_a_processor_is_not_asked_beyond_the_end() -> None:
+    """The first id is too early to end the text, so that 9 ends it as the second, and whatever follows."""
+    all_alike = UserProcessor(lambda ids, scores: scores * 0, [7, 9], min_new_tokens=1, stop_ids=[9])
+    for asked in ([], [9], [9, 1]):  # the 9 of the prompt is no end either
+        assert all_alike(TABLE, asked).tolist() == [0.0] * 6
+    for beyond in ([1, 9], [9, 9], [1, 9, 2]):
+        assert all_alike(TABLE, beyond).tolist() == TABLE.tolist()
+
+
 def test_a_processor_that_returns_another_shape_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match=r"returned scores of shape \(1, 3\);\s*expected \(1, 6\)"):
         UserProcessor(lambda ids, scores: scores[:, :3], [1])(TABLE, [])
