@@ -21,7 +21,7 @@ from headstart.trees.growth import LARGEST
 DEEPEST = 32
 """Guesses that follow one another at most."""
 NODES = 12
-"""Of a tree, the root included, where nobody says: eleven guesses in a row, since copied passages are long; most trees stay smaller."""
+"""Of a tree, the root included, where nobody says: eleven guesses in a row, as copied passages are long. Most stay smaller."""
 LEAST_WORTH = 0.02
 """A guess that is right more rarely costs more time in the pass than it saves."""
 _FADE = 0.7  # of an occurrence's weight against the next later one
