@@ -21,6 +21,7 @@ def run(
     output: Path,
     dtype: Literal["auto", "bfloat16", "float16", "float32", "float64"] = "auto",
     device: str = "auto",
+    weights: Literal["int8", "int4"] | None = None,
     json: bool = False,
     options: Annotated[TrainOptions, Parameter(name="*", negative_bool="no-")] = TrainOptions(),
 ) -> int:
@@ -36,6 +37,8 @@ def run(
         Precision of the model; "auto" is bfloat16 where the processor has it, else float32.
     device
         Where to compute, "cpu" or "cuda" for instance; "auto" takes the fastest there is.
+    weights
+        Round the native decoder's weights to 8 or 4 bits, on a CPU; the heads then fit the model with such weights.
     json
         Print one JSON object with what was measured.
     """
@@ -46,7 +49,16 @@ def run(
     if processes.first and not options.resume:
         make_output(output / "run")  # before a model is loaded for nothing
     # no tree is verified here, so that the order of sums can be the fastest
-    llm = headstart.load(model, heads=None, drafter="none", dtype=dtype, device=device, max_rows=options.max_rows, bitwise=False)
+    llm = headstart.load(
+        model,
+        heads=None,
+        drafter="none",
+        dtype=dtype,
+        device=device,
+        weights=weights,
+        max_rows=options.max_rows,
+        bitwise=False,
+    )
     if llm.tokenizer is None:
         raise TrainingError(f"{model} came without a tokenizer, and training reads and writes texts; put one beside the model")
     if not processes.first:

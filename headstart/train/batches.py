@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from headstart.train.shards import Shard
+from headstart.train.states import States, StoredStates
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class AnswerSpan:
 
 
 class Examples:
-    """The examples of chosen conversations. Hidden states are read from the shards' files when they are gathered."""
+    """The examples of chosen conversations. Hidden states are read when they are gathered, from the shards' files by default."""
 
-    def __init__(self, shards: Sequence[Shard], conversations: set[int]) -> None:
-        self._hidden = [shard.hidden_SD for shard in shards]
+    def __init__(self, shards: Sequence[Shard], conversations: set[int], states: States | None = None) -> None:
+        self._states = StoredStates(shards) if states is None else states
         self.tokens_A = torch.cat([shard.tokens for shard in shards]).to(torch.int64)
         self.spans: list[AnswerSpan] = []
         shard_of, rows, at, left = [], [], [], []
@@ -76,22 +77,16 @@ class Examples:
         """The examples at ``index_B``, in this order; with ``deciding`` also the states behind the targets."""
         at_B = self._token_E[index_B]
         hidden_BD = self._states(self._shard_E[index_B], self._row_E[index_B])
-        batch = Batch(hidden_BD.to(device), self.tokens_A[at_B].to(device), self._targets(index_B, at_B, heads).to(device))
+        batch = Batch(hidden_BD.to(device), self.tokens_A[at_B].to(device), self.targets_at(index_B, heads).to(device))
         if not deciding:
             return batch
         known_BK = torch.arange(1, heads + 1) < self._left_E[index_B][:, None]
         return replace(batch, deciding_BKD=self._deciding(index_B, known_BK).to(device), known_BK=known_BK.to(device))
 
-    def _states(self, shard_M: torch.Tensor, row_M: torch.Tensor) -> torch.Tensor:
-        hidden_MD = torch.empty(len(row_M), self._hidden[0].shape[1], dtype=self._hidden[0].dtype)
-        for shard in shard_M.unique().tolist():
-            where = (shard_M == shard).nonzero().squeeze(-1)
-            hidden_MD[where] = self._hidden[shard][row_M[where]]
-        return hidden_MD
-
     def _deciding(self, index_B: torch.Tensor, known_BK: torch.Tensor) -> torch.Tensor:
         heads = known_BK.shape[1]
-        row_BK = torch.where(known_BK, self._row_E[index_B][:, None] + torch.arange(1, heads + 1), 0)
+        row_B1 = self._row_E[index_B][:, None]
+        row_BK = torch.where(known_BK, row_B1 + torch.arange(1, heads + 1), row_B1)  # another answer's may have to be computed
         shard_BK = self._shard_E[index_B][:, None].expand(-1, heads)
         states_BKD = self._states(shard_BK.flatten(), row_BK.flatten()).view(*row_BK.shape, -1)
         return states_BKD.masked_fill_(~known_BK[..., None], 0)
@@ -105,8 +100,13 @@ class Examples:
         """The tokens of an answer that heads have to guess: all but its first."""
         return self.answer(span)[1:]
 
-    def _targets(self, index_B: torch.Tensor, at_B: torch.Tensor, heads: int) -> torch.Tensor:
-        ahead_K = torch.arange(1, heads + 1)
+    def order(self, batch: int, seed: int) -> "Order":
+        """In which order to train on them: in whole answers, if that saves passes of the base model."""
+        return Order(len(self), batch, seed, answers=self.spans if self._states.by_answer else ())
+
+    def targets_at(self, index_B: torch.Tensor, heads: int) -> torch.Tensor:
+        """The tokens that heads have to guess at some examples, B x K; -1 beyond the end of the answer."""
+        ahead_K, at_B = torch.arange(1, heads + 1), self._token_E[index_B]
         reach_BK = (at_B[:, None] + ahead_K).clamp(max=len(self.tokens_A) - 1)
         return torch.where(ahead_K <= self._left_E[index_B][:, None], self.tokens_A[reach_BK], -1)
 
@@ -122,7 +122,9 @@ class Examples:
 class Order:
     """Which examples each step trains on: a new permutation every epoch, from the seed and the epoch alone."""
 
-    def __init__(self, examples: int, batch: int, seed: int) -> None:
+    def __init__(self, examples: int, batch: int, seed: int, *, answers: Sequence[AnswerSpan] = ()) -> None:
+        """With ``answers``, these are permuted, and the examples of each stay together."""
+        self._answers = answers
         self.batch = min(batch, examples)
         self.per_epoch = examples // self.batch
         self._examples, self._seed = examples, seed
@@ -133,8 +135,14 @@ class Order:
         epoch, within = divmod(step, self.per_epoch)
         if epoch != self._epoch:
             generator = torch.Generator().manual_seed((self._seed * 1_000_003 + epoch) & 0x7FFFFFFFFFFFFFFF)
-            self._epoch, self._order_E = epoch, torch.randperm(self._examples, generator=generator)
+            self._epoch, self._order_E = epoch, self._permuted(generator)
         return self._order_E[within * self.batch : (within + 1) * self.batch]
+
+    def _permuted(self, generator: torch.Generator) -> torch.Tensor:
+        if not self._answers:
+            return torch.randperm(self._examples, generator=generator)
+        spans = [self._answers[i] for i in torch.randperm(len(self._answers), generator=generator).tolist()]
+        return torch.cat([torch.arange(span.first, span.first + span.count) for span in spans])
 
 
 def held_out(conversations: Sequence[int], share: float, least: int) -> set[int]:

@@ -13,6 +13,8 @@ from headstart.errors import TrainingError
 from headstart.train.atomic_file import write_atomically
 from headstart.train.loop import Trainer
 
+_CACHE = "cache"
+
 
 @dataclass
 class Standing:
@@ -42,7 +44,7 @@ def save_checkpoint(path: Path, trainer: Trainer, standing: Standing) -> None:
     for index, state in trainer.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{index}/{name}": tensor for name, tensor in state.items()}
     where = {name: value for name, value in asdict(standing).items() if name != "best"}
-    metadata = {"standing": json.dumps(where), "step": str(trainer.step)}
+    metadata = {"standing": json.dumps(where), "step": str(trainer.step), _CACHE: trainer.cache}
     write_atomically(path, safetensors.torch.save({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, metadata))
 
 
@@ -50,7 +52,7 @@ def load_checkpoint(path: Path, trainer: Trainer) -> Standing:
     """Put heads, optimizer and step back; without a file nothing changes.
 
     Raises:
-        TrainingError: the file is damaged or belongs to other heads.
+        TrainingError: the file is damaged, or belongs to other heads or to a run that has its states elsewhere.
     """
     if not path.exists():
         return Standing()
@@ -58,6 +60,11 @@ def load_checkpoint(path: Path, trainer: Trainer) -> Standing:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (it is not a dict)
+        if (cache := metadata.get(_CACHE, "disk")) != trainer.cache:
+            raise TrainingError(
+                f"checkpoint {path} was written with cache={cache!r} and this run has cache={trainer.cache!r}, which takes"
+                " positions in another order. Delete it to train anew on the same data"
+            )
         standing = Standing(**json.loads(metadata["standing"]), best=_under(tensors, "best/"))
         trainer.heads.load_state_dict(_under(tensors, "heads/"))
         state: dict[int, dict[str, Any]] = {}

@@ -20,7 +20,7 @@ from headstart.train.decontamination import EvaluationPrompts
 from headstart.train.pool import Pool
 from headstart.train.recorder import RECORD, Recorder
 from headstart.train.scripts import Recipe, Script, continued, regenerated, self_written
-from headstart.train.shards import Answer, Shard, read_shard, shard_path, write_shard
+from headstart.train.shards import CACHE, NO_STATES, Answer, Shard, read_shard, shard_path, write_shard
 
 OnTokens = Callable[[int], None]
 _RATE_CONVERSATIONS = 256
@@ -148,7 +148,7 @@ def fill(
                 if not any(answer.ids for answer in answers)
             ]
             write_shard(path, first, groups, {**metadata, _ROWS: str(count), _LOST: json.dumps([vars(row) for row in lost])})
-        shard = read_shard(path)
+        shard = read_shard(path, states=metadata.get(CACHE) != NO_STATES)
         for name, value in metadata.items():
             if shard.metadata.get(name, value) != value:
                 raise DataError(

@@ -6,8 +6,6 @@ Shapes: T positions of a text, D hidden.
 import time
 from collections.abc import Container, Sequence
 
-import torch
-
 from headstart.errors import DataError
 from headstart.models.protocol import BaseModel
 from headstart.text.tokenizer import Tokenizer
@@ -16,8 +14,8 @@ from headstart.train.answer_spans import MarkedText, chat_texts, plain_text
 from headstart.train.conversations import Given
 from headstart.train.generation import OnTokens
 from headstart.train.shards import Answer
+from headstart.train.states import states_of
 
-_CHUNK = 512
 NOT_FOUND = "its answer cannot be found in what the chat template writes"
 
 
@@ -49,6 +47,18 @@ class Kept:
             out.append(answers)
         return out
 
+    def expected_tokens(self, sample: int = 32) -> int:
+        """About how many answer tokens there are, from some of the rows, evenly spread."""
+        step = max(1.0, len(self._given) / sample)
+        rows = [self._given[int(i * step)] for i in range(min(sample, len(self._given)))]
+        found = 0
+        for row in rows:
+            try:
+                found += sum(end - start for text in self._texts(row) for start, end in text.spans)
+            except DataError:
+                continue  # counted as lost when its turn comes
+        return -(-found * len(self._given) // max(1, len(rows)))
+
     def rate(self, seconds: float) -> float:
         heard: list[int] = []
         begun = time.perf_counter()
@@ -65,11 +75,7 @@ class Kept:
         Raises:
             DataError: the chat template does not show where an answer is.
         """
-        if row.messages is not None:
-            texts = chat_texts(self._tokenizer, row.messages, self._stop_ids, row.origin)
-        else:
-            assert row.text is not None
-            texts = [plain_text(self._tokenizer, row.text)]
+        texts = self._texts(row)
         kind = "given" if row.messages is not None else "text"
         answers: list[Answer] = []
         number = 0
@@ -78,6 +84,12 @@ class Kept:
             number += len(text.spans)
             answers += self._read(MarkedText(text.ids, [(start, end) for start, end in spans if end > start]), kind)
         return answers
+
+    def _texts(self, row: Given) -> list[MarkedText]:
+        if row.messages is not None:
+            return chat_texts(self._tokenizer, row.messages, self._stop_ids, row.origin)
+        assert row.text is not None
+        return [plain_text(self._tokenizer, row.text)]
 
     def _without_end(self, ids: Sequence[int], span: tuple[int, int]) -> tuple[int, int]:
         start, end = span
@@ -88,19 +100,5 @@ class Kept:
         spans = [(start, min(end, len(ids))) for start, end in text.spans if start < len(ids)]
         if not spans:
             return []
-        hidden_TD = self._prefill(ids[: spans[-1][1]])
+        hidden_TD = states_of(self._model, ids[: spans[-1][1]])
         return [Answer(ids[:start], ids[start:end], hidden_TD[start - 1 : end - 2].clone(), False, kind) for start, end in spans]
-
-    @torch.inference_mode()
-    def _prefill(self, ids: Sequence[int]) -> torch.Tensor:
-        """Hidden states of a text's positions, T x D."""
-        cache = self._model.cache
-        row = cache.add_row(len(ids))
-        parts = []
-        try:
-            for start in range(0, len(ids), _CHUNK):
-                chunk = torch.tensor([ids[start : start + _CHUNK]], device=self._model.facts.device)
-                parts.append(self._model.prefill(chunk, row, [chunk.shape[1]])[0])
-        finally:
-            cache.release_row(row)
-        return torch.cat(parts).cpu()

@@ -14,7 +14,7 @@ from headstart.drafters.heads import MedusaHeads
 from headstart.errors import TrainingError
 from headstart.models.dtype import has_bfloat16
 from headstart.models.protocol import BaseModel
-from headstart.train.batches import Batch, Examples, Order
+from headstart.train.batches import Batch, Examples
 from headstart.train.draft_vocab import lookup_table
 from headstart.train.loss import DECAY, LossParts, loss_and_gradient
 from headstart.train.output_matrix import shared_matrix
@@ -63,7 +63,8 @@ class Trainer:
         self.heads = heads.to(self.device, torch.float32).train()
         self.examples = examples
         self.step = 0
-        self.order = Order(len(examples), batch, seed)
+        self.order = examples.order(batch, seed)
+        self.cache = plan.cache
         self.steps = plan.steps_for(self.order.per_epoch)
         self.optimizer = _optimizer(self.heads, peak_rate)
         self._peak_rate = peak_rate
@@ -109,14 +110,15 @@ class Trainer:
                 batch, and nothing has changed.
         """
         index_B = self.order[self.step]
-        batch = self.examples.gather(index_B, self.heads.config.num_heads, self.device, deciding=self._soft > 0)
+        mine, heads = self.processes.share(len(index_B)), self.heads.config.num_heads
+        batch = self.examples.gather(index_B[mine], heads, self.device, deciding=self._soft > 0)
+        labels_KB = self._table[self.examples.targets_at(index_B, heads).to(self.device).T]
         rate = learning_rate(self.step, self.steps, self._peak_rate)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        mine = self.processes.share(len(index_B))
-        states_KBD = self.states(batch.part(mine))
-        parts = self._loss(states_KBD.detach(), batch, mine)
-        if not bool((self.labels(batch) >= 0).any()):
+        states_KBD = self.states(batch)
+        parts = self._loss(states_KBD.detach(), batch, labels_KB, mine)
+        if not bool((labels_KB >= 0).any()):
             raise TrainingError(
                 f"step {self.step + 1}: no token that the heads have to guess is among the {self.heads.config.projected_vocab:,}"
                 f" that they choose from, so there is nothing to learn. The batch came from {self.examples.describe(index_B)}."
@@ -136,9 +138,9 @@ class Trainer:
         self.step += 1
         return StepReport(self.step - 1, parts.loss, parts.loss_K, rate, norm)
 
-    def _loss(self, states_KBD: torch.Tensor, batch: Batch, mine: slice) -> LossParts:
-        """The loss of the whole batch, and this process's part of the gradient; ``states_KBD`` are those of ``mine``."""
-        labels_KB = self.labels(batch)
+    def _loss(self, states_KBD: torch.Tensor, batch: Batch, labels_KB: torch.Tensor, mine: slice) -> LossParts:
+        """The loss of the whole step, and this process's part of the gradient: ``labels_KB`` are the whole step's, ``states_KBD``
+        and ``batch`` are ``mine``."""
         part = self._sampler.part(self.step, labels_KB.cpu())  # of all labels, so that all processes look at the same
         index_S = None if part.index_S is None else part.index_S.to(self.device)
         own = None if self._shared is not None else self.heads.own_projection.detach()
@@ -151,7 +153,7 @@ class Trainer:
             shared,
             own,
             part.log_weight_S,
-            self._teacher(batch.part(mine), index_S),
+            self._teacher(batch, index_S),
         )
         if self.processes.count > 1:
             parts = added_up(parts, labels_KB[:, mine], labels_KB, self.processes)

@@ -45,6 +45,9 @@ class TrainOptions:
     """About how long the whole run may take, data included. Turned into token and step counts once, at the start."""
     tokens: int | None = None
     """Answer tokens to train on; without this and --minutes a million, or all there are in the data."""
+    cache: Literal["auto", "disk", "none"] = "auto"
+    """Where the model's hidden states are kept for training: on the disk; or nowhere, so that the model runs in every step,
+    which is slow. auto takes the disk if they fit there."""
     max_new_tokens: int = 160
     """Longest answer that the model writes."""
     max_rows: int = 64
@@ -121,8 +124,8 @@ class TrainOptions:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What has to stay the same when a run is resumed: all but how it is shown."""
-        skipped = {"resume", "quiet", "tensorboard", "endpoint", "api_key_env"}
+        """What has to stay the same when a run is resumed: all but how it is shown, and the cache, which the plan knows."""
+        skipped = {"resume", "cache", "quiet", "tensorboard", "endpoint", "api_key_env"}
         skipped |= {"endpoint_parallel", "endpoint_timeout", "endpoint_tries"}
         values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in skipped}
         return {**values, **{name: [str(path) for path in getattr(self, name)] for name in ("data", "decontaminate")}}

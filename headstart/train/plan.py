@@ -3,12 +3,13 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from headstart.errors import TrainingError
 from headstart.train.atomic_file import write_atomically
 from headstart.train.options import TrainOptions
 
+Cache = Literal["disk", "none"]
 _FORMAT = 1
 SHARD_SIZE = 512
 """Conversations of a shard: a few minutes of work, which is what a kill can cost."""
@@ -30,6 +31,8 @@ class Plan:
     steps: int | None
     """Optimizer steps; None follows from ``epochs`` and the examples that there are."""
     epochs: float
+    cache: Cache = "disk"
+    """Where the hidden states are: on the disk, or nowhere, so that the base model computes them in every step."""
 
     def steps_for(self, per_epoch: int) -> int:
         """Optimizer steps, given how many make an epoch."""
@@ -57,11 +60,16 @@ def read_plan(path: Path) -> Plan:
         raise TrainingError(f"{path} is malformed: {error}; start anew in an empty directory") from error
 
 
-def check_same_run(plan: Plan, model: str, options: dict[str, Any], where: Path) -> None:
+def check_same_run(plan: Plan, model: str, options: dict[str, Any], where: Path, cache: str = "auto") -> None:
     """Raises TrainingError if the run in ``where`` was started for another model or with other options."""
     options = json.loads(json.dumps(options))
     # what did not exist when the run was started was what it now is by default
     defaults = json.loads(json.dumps(TrainOptions().identity))
+    if cache not in ("auto", plan.cache):
+        raise TrainingError(
+            f"the run in {where} was started with cache={plan.cache!r}, not {cache!r}; resume it with the same, or leave"
+            " --cache out"
+        )
     if plan.model != model:
         raise TrainingError(f"the run in {where} trains heads for {plan.model}, not {model}; use another output directory")
     for name in sorted(plan.options.keys() | options.keys()):

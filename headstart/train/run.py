@@ -5,6 +5,7 @@
 """
 
 import json
+import shutil
 import tempfile
 import time
 from contextlib import closing, nullcontext
@@ -27,7 +28,7 @@ from headstart.train.checkpoint import Standing, load_checkpoint, save_checkpoin
 from headstart.train.decoded import decode, held_out_prompts
 from headstart.train.draft_vocab import frequent_ids
 from headstart.train.evaluation import Evaluation, Observed, evaluate
-from headstart.train.generation import Source, fill, settle
+from headstart.train.generation import fill, settle
 from headstart.train.log import Log
 from headstart.train.loop import Trainer
 from headstart.train.options import DEFAULT_TOKENS, TrainOptions
@@ -36,9 +37,11 @@ from headstart.train.plan import SHARD_SIZE, Plan, check_same_run, plan_for_time
 from headstart.train.plot import plot_losses
 from headstart.train.processes import ALONE, Processes
 from headstart.train.progress import Reporter
-from headstart.train.shards import Shard, read_shard, shard_path
+from headstart.train.shards import CACHE, NO_STATES, Shard, read_shard, shard_path
 from headstart.train.sources import Opened, open_source
 from headstart.train.speed import training_rate
+from headstart.train.state_cache import Stateless, cache_size, choose_cache
+from headstart.train.states import ComputedStates
 from headstart.train.tensorboard import Board, check_tensorboard
 from headstart.trees.search import grow
 
@@ -73,7 +76,8 @@ def train(
 
     Raises:
         DataError: given data are malformed, or there are too few of them.
-        TrainingError: there is a run already, there is none to resume, the disk is full, or a loss is not finite.
+        TrainingError: there is a run already, there is none to resume, the disk is full or too small for the states, or a loss
+            is not finite.
         ChatTemplateError: the tokenizer has no chat template and no data were given.
     """
     begun = time.perf_counter()
@@ -82,7 +86,7 @@ def train(
     if options.tensorboard:
         check_tensorboard()
     opened = open_source(model, tokenizer, options, run)
-    plan = _plan(model, opened.source, run, options, reporter)
+    plan = _plan(model, opened, run, options, reporter)
     shards, account = _data(opened, plan, run, options, reporter)
     processes.meet()
     trainer, kept = _trainer(model, shards, plan, options, processes)
@@ -130,7 +134,7 @@ def follow(model: BaseModel, output: Path, *, options: TrainOptions, processes: 
     plan = read_plan(run / "run.json")
     shards: list[Shard] = []
     while sum(len(shard.tokens) for shard in shards) < plan.tokens and (path := shard_path(run / "shards", len(shards))).exists():
-        shards.append(read_shard(path))
+        shards.append(read_shard(path, states=plan.cache != NO_STATES))
     trainer, _ = _trainer(model, shards, plan, options, processes)
     load_checkpoint(run / "checkpoint.safetensors", trainer)
     while trainer.step < trainer.steps and not processes.told(False):
@@ -153,11 +157,13 @@ def make_output(run: Path) -> None:
         ) from error
 
 
-def _plan(model: BaseModel, source: Source, run: Path, options: TrainOptions, reporter: Reporter) -> Plan:
-    path = run / "run.json"
+def _plan(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, reporter: Reporter) -> Plan:
+    path, source = run / "run.json", opened.source
+    # with other weights the states are others
+    identity = options.identity if model.facts.weights is None else {**options.identity, "weights": model.facts.weights}
     if options.resume:
         plan = read_plan(path)
-        check_same_run(plan, model.facts.name, options.identity, run)
+        check_same_run(plan, model.facts.name, identity, run, options.cache)
         return plan
     if path.exists():
         raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
@@ -165,26 +171,48 @@ def _plan(model: BaseModel, source: Source, run: Path, options: TrainOptions, re
     if options.minutes is None:
         everything = options.tokens or (DEFAULT_TOKENS if source.total is None else 1 << 62)
         longest = max(1, everything // options.max_new_tokens)
-        plan = Plan(model.facts.name, options.identity, max(16, min(SHARD_SIZE, longest)), everything, None, options.epochs)
+        plan = Plan(model.facts.name, identity, max(16, min(SHARD_SIZE, longest)), everything, None, options.epochs)
     else:
         seconds = options.minutes * 60
         reporter.say("measuring how fast this machine writes and trains")
-        plan = plan_for_time(
-            model=model.facts.name,
-            options=options.identity,
-            seconds=seconds,
-            tokens_per_second=source.rate(min(30.0, max(2.0, seconds * _RATE_SHARE))),
-            steps_per_second=training_rate(model, _config(model, options), options.batch, options.soft_targets),
-            batch=options.batch,
-            epochs=options.epochs,
-        )
+        rate = source.rate(min(30.0, max(2.0, seconds * _RATE_SHARE)))
+        plan = _plan_for_time(model, identity, options, rate, computed=options.cache == "none")
+    tokens = plan.tokens + plan.shard_size * options.max_new_tokens  # the last shard is written whole
+    size = cache_size(model, tokens if opened.expected_tokens is None else min(tokens, opened.expected_tokens))
+    free = shutil.disk_usage(run).free
+    cache = choose_cache(options.cache, size, free, run)
+    if options.cache == "auto" and cache == "none" and options.minutes is not None:
+        plan = _plan_for_time(model, identity, options, rate, computed=True)
+    reporter.say(size.line(free, run))
+    if cache == "none":
+        reporter.say("no hidden states are stored: the model computes them in every step, which is slower")
+    if options.minutes is not None:
         reporter.say(f"plan for {options.minutes:g} minutes: {plan.tokens:,} answer tokens, {plan.steps:,} steps")
+    plan = replace(plan, cache=cache)
     plan.save(path)
     return plan
 
 
+def _plan_for_time(
+    model: BaseModel, identity: dict[str, object], options: TrainOptions, tokens_per_second: float, *, computed: bool
+) -> Plan:
+    assert options.minutes is not None
+    longest = min(options.max_new_tokens, model.facts.context_length) if computed else 0
+    return plan_for_time(
+        model=model.facts.name,
+        options=identity,
+        seconds=options.minutes * 60,
+        tokens_per_second=tokens_per_second,
+        steps_per_second=training_rate(model, _config(model, options), options.batch, options.soft_targets, computed=longest),
+        batch=options.batch,
+        epochs=options.epochs,
+    )
+
+
 def _data(opened: Opened, plan: Plan, run: Path, options: TrainOptions, reporter: Reporter) -> tuple[list[Shard], Account]:
-    source = opened.source
+    source, metadata = opened.source, opened.metadata
+    if plan.cache == NO_STATES:
+        source, metadata = Stateless(source), {**metadata, CACHE: NO_STATES}
     total = plan.tokens if source.total is None or options.tokens or options.minutes else None
     with reporter.bar("answer tokens", total) as bar:
         shown = 0
@@ -204,7 +232,7 @@ def _data(opened: Opened, plan: Plan, run: Path, options: TrainOptions, reporter
             source,
             tokens=plan.tokens,
             shard_size=plan.shard_size,
-            metadata=opened.metadata,
+            metadata=metadata,
             on_tokens=on_tokens,
             on_shard=on_shard,
         )
@@ -225,7 +253,11 @@ def _trainer(
             " many have to be left. Give more data or more minutes"
         )
     aside = held_out(conversations, HELD_OUT_SHARE, HELD_OUT_LEAST)
-    examples, kept = Examples(shards, set(conversations) - aside), Examples(shards, aside)
+    computed = plan.cache == NO_STATES
+    examples, kept = (
+        Examples(shards, which, ComputedStates(model, shards) if computed else None)
+        for which in (set(conversations) - aside, aside)
+    )
     if not len(examples) or not len(kept):
         raise DataError("all answers are a single token long; there is nothing for heads to guess. Give other data")
     config = _config(model, options)

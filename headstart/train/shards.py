@@ -4,7 +4,7 @@ Shapes: T ids of an answer, S states of a shard, D hidden.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import safetensors.torch
@@ -13,6 +13,9 @@ from safetensors import SafetensorError, safe_open
 
 from headstart.errors import DataError
 from headstart.train.atomic_file import write_atomically
+
+CACHE, NO_STATES = "cache", "none"
+"""What the metadata of a shard without states say."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +26,13 @@ class Answer:
     ids: Sequence[int]
     """The id that ended it included."""
     hidden_TD: torch.Tensor
-    """State i predicted ``ids[i]``. One row less than ids: nothing follows the last id."""
+    """State i predicted ``ids[i]``. One row less than ids: nothing follows the last id. No rows at all if they are not kept."""
     greedy: bool
     """Whether each id is the argmax, so that decoding can be simulated exactly."""
     kind: str
+
+    def without_states(self) -> "Answer":
+        return replace(self, hidden_TD=self.hidden_TD[:0].clone())
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,7 @@ class Shard:
     tokens: torch.Tensor
     """int32, all answers one after another."""
     hidden_SD: torch.Tensor
+    """No rows where the run keeps no states."""
 
 
 def shard_path(directory: Path, number: int) -> Path:
@@ -70,23 +77,24 @@ def write_shard(path: Path, first: int, conversations: Sequence[Sequence[Answer]
         "tokens": torch.tensor([i for _, answer in answers for i in answer.ids], dtype=torch.int32),
         "hidden": torch.cat(hidden) if hidden else torch.zeros(0, 1),
     }
-    for _, answer in answers:
-        assert len(answer.hidden_TD) == len(answer.ids) - 1, "one state for each id but the last"
+    if metadata.get(CACHE) != NO_STATES:
+        for _, answer in answers:
+            assert len(answer.hidden_TD) == len(answer.ids) - 1, "one state for each id but the last"
     write_atomically(path, safetensors.torch.save(tensors, {**metadata, "kinds": "\n".join(kinds), "first": str(first)}))
     return len(tensors["tokens"])
 
 
-def read_shard(path: Path) -> Shard:
-    """Open a shard.
+def read_shard(path: Path, *, states: bool = True) -> Shard:
+    """Open a shard. ``states`` says that its states are needed.
 
     Raises:
-        DataError: the file is missing or damaged.
+        DataError: the file is missing or damaged, or was written without states and they are needed.
     """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is not a dict)
-        return Shard(
+        shard = Shard(
             path=path,
             metadata=metadata,
             conversation_ids=tensors["conversations"].tolist(),
@@ -100,3 +108,9 @@ def read_shard(path: Path) -> Shard:
         )
     except (OSError, SafetensorError, KeyError) as error:
         raise DataError(f"training shard {path} cannot be read: {error}. Delete it and use --resume: it is made anew") from error
+    if states and metadata.get(CACHE) == NO_STATES:
+        raise DataError(
+            f"training shard {path} holds no hidden states: its run was started with --cache none, or they did not fit on the disk."
+            " Train the heads anew with --cache disk to have them"
+        )
+    return shard

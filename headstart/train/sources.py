@@ -35,6 +35,8 @@ class Opened:
     """Rows of the data that the source does not have."""
     stop_ids: frozenset[int]
     """Ids that end an answer."""
+    expected_tokens: int | None
+    """About how many answer tokens the data come to at most; None where the model writes its own questions."""
 
 
 def open_source(model: BaseModel, tokenizer: Tokenizer, options: TrainOptions, run: Path) -> Opened:
@@ -56,7 +58,18 @@ def open_source(model: BaseModel, tokenizer: Tokenizer, options: TrainOptions, r
     recipe = recipe_for(model, tokenizer, seed=options.seed, max_new_tokens=options.max_new_tokens, evaluation=prompts)
     source = _source(model, tokenizer, options, run, recipe, reading)
     lost = [] if reading is None else reading.lost
-    return Opened(source, _metadata(model, options, reading), lost, recipe.stop_ids)
+    return Opened(
+        source, _metadata(model, options, reading), lost, recipe.stop_ids, _expected_tokens(source, reading, options.max_new_tokens)
+    )
+
+
+def _expected_tokens(source: Source, reading: Reading | None, longest: int) -> int | None:
+    if reading is None:
+        return None
+    if isinstance(source, Kept):
+        return source.expected_tokens()
+    asked = [sum(message["role"] == "user" for message in row.messages) if row.messages else 1 for row in reading.rows]
+    return longest * sum(asked)
 
 
 def _source(

@@ -11,26 +11,29 @@ from headstart.train.batches import Examples
 from headstart.train.loop import Trainer
 from headstart.train.plan import Plan
 from headstart.train.shards import Shard
+from headstart.train.states import ComputedStates
 
 _STEPS = 3
 
 
-def training_rate(model: BaseModel, config: HeadsConfig, batch: int, soft_targets: float = 0.0) -> float:
-    """Optimizer steps per second, the mean of three after a warm-up."""
+def training_rate(model: BaseModel, config: HeadsConfig, batch: int, soft_targets: float = 0.0, *, computed: int = 0) -> float:
+    """Optimizer steps per second, the mean of three after a warm-up. ``computed``, if not 0, is the length of answers whose states
+    the base model computes in every step."""
+    lengths = [batch + 1] if not computed else [computed] * -(-batch // (computed - 1))
     generator = torch.Generator().manual_seed(0)
     # as uneven as real text: nine tokens out of ten are among the fifth of the vocabulary that is frequent
-    tokens = (torch.rand(batch + 1, generator=generator) ** 16 * config.projected_vocab).long()
+    tokens = (torch.rand(sum(lengths), generator=generator) ** 16 * config.projected_vocab).long()
     shard = Shard(
         path=Path(),
         metadata={},
-        conversation_ids=[0],
-        prompt_lengths=[0],
-        answer_lengths=[batch + 1],
-        greedy=[True],
-        kinds=[""],
-        prompt_tokens=tokens[:0],
+        conversation_ids=[0] * len(lengths),
+        prompt_lengths=[1] * len(lengths),
+        answer_lengths=lengths,
+        greedy=[True] * len(lengths),
+        kinds=[""] * len(lengths),
+        prompt_tokens=tokens[: len(lengths)],
         tokens=tokens,
-        hidden_SD=torch.randn(batch, config.hidden_size, generator=generator).to(model.facts.dtype),
+        hidden_SD=torch.randn(0 if computed else batch, config.hidden_size, generator=generator).to(model.facts.dtype),
     )
     everything = torch.arange(config.projected_vocab)
     heads = MedusaHeads(config, None if config.draft_vocab_size is None else everything)
@@ -38,7 +41,7 @@ def training_rate(model: BaseModel, config: HeadsConfig, batch: int, soft_target
     trainer = Trainer(
         model,
         heads,
-        Examples([shard], {0}),
+        Examples([shard], {0}, ComputedStates(model, [shard]) if computed else None),
         by_frequency_V=everything,
         plan=plan,
         batch=batch,
