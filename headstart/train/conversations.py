@@ -96,12 +96,12 @@ def _given(raw: str | Mapping[str, Any], origin: str) -> Given:
     for name in ("messages", "conversations"):
         if row.get(name) is not None:
             return Given(origin, messages=_messages(row[name], name, origin))
-    if "prompt" in row:
+    if row.get("prompt") is not None:
         turns = [{"role": "user", "content": _string(row["prompt"], "prompt", origin)}]
         if row.get("response") is not None:
             turns.append({"role": "assistant", "content": _string(row["response"], "response", origin)})
         return Given(origin, messages=turns)
-    if "text" in row:
+    if row.get("text") is not None:
         return Given(origin, text=_string(row["text"], "text", origin))
     raise DataError(f"{origin}: keys {sorted(map(str, row))}; {_EXPECTED}")
 

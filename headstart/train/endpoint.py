@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
 
 from headstart.errors import TrainingError
@@ -115,18 +116,18 @@ class Endpoint:
             raise self._refusal(error) from error
         except TimeoutError as error:
             raise _TryAgain("timed out", f"no answer within {self._timeout:g} seconds") from error
-        except (OSError, ValueError) as error:  # URLError, a connection that breaks off, a malformed reply
+        except (OSError, ValueError, HTTPException) as error:  # not reached, broken off, no HTTP
             reason = getattr(error, "reason", error)
             if isinstance(reason, TimeoutError):
                 raise _TryAgain("timed out", f"no answer within {self._timeout:g} seconds") from error
-            raise _TryAgain("endpoint not reached", f"{self.url}: {reason}") from error
+            raise _TryAgain("endpoint not reached", f"{self.url}: {reason or type(reason).__name__}") from error
         return _said(raw)
 
     def _refusal(self, error: urllib.error.HTTPError) -> Exception:
         with error:
             try:
                 words = error.read(500).decode(errors="replace").strip()
-            except OSError:
+            except (OSError, HTTPException):
                 words = "and no reason"
         detail = f"{self.url}: {error.code} {words}"
         if error.code in _REFUSED:

@@ -59,7 +59,7 @@ def test_in_place(beside: str, prompts: str, capsys: pytest.CaptureFixture[str])
         assert (place / picture).read_bytes().startswith(b"\x89PNG")
     # and a model loaded as it was tuned takes it up; the text is that of plain decoding
     llm = headstart.load(beside, dtype="float32")
-    assert set(llm._engine.budgets) == {"combined", "medusa", "medusa-static"}
+    assert set(llm._engine.budgets) == {"combined", "medusa", "medusa-static", "ngram"}
     assert llm.generate("Say 1", max_new_tokens=20).token_ids == llm.generate("Say 1", max_new_tokens=20, drafter="none").token_ids
 
 

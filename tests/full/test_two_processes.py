@@ -21,7 +21,12 @@ def trained(model: Path, output: Path, data: Path, *launcher: str) -> list[float
     options = ["--dtype", "float32", "--device", "cpu", "--data", str(data), "--keep-answers", "--batch", "64", "--epochs", "2"]
     command = [sys.executable, *launcher, "-m", "headstart", "train", str(model), "--output", str(output), "--quiet", *options]
     done = subprocess.run(
-        command, env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.getcwd()}, capture_output=True, text=True, check=False
+        command,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     entries = [json.loads(line) for line in (output / "run" / "log.jsonl").read_text().splitlines()]
@@ -47,7 +52,7 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     rows = [{"text": "".join(chr(97 + (7 * i + j * j) % 26) for j in range(20))} for i in range(24)]
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     one = trained(tmp_path / "model", tmp_path / "one", data)
-    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29533")
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")  # on a free port
     two = trained(tmp_path / "model", tmp_path / "two", data, *launcher)
     # the same batches, halved, and their gradients added: what differs is the order of sums, in bfloat16 where there is that
     assert len(one) == len(two) > 3

@@ -177,7 +177,7 @@ def test_a_pass_waits_for_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("options", "sizes"),
-    [({"drafter": "none"}, {1}), ({"drafter": "ngram"}, {1, 8}), ({"drafter": "ngram", "nodes": 6}, {1, 6})],
+    [({"drafter": "none"}, {1}), ({"drafter": "ngram"}, {1, 12}), ({"drafter": "ngram", "nodes": 6}, {1, 6})],
 )
 def test_load_compiles_what_the_drafter_makes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], sizes: set[int]

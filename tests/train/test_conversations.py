@@ -22,13 +22,15 @@ def test_reads_the_three_forms(tmp_path: Path) -> None:
         "",
         '{"prompt": "only"}',
         '{"text": "plain\\u2028text"}',
+        '{"messages": null, "prompt": null, "text": "as Parquet has it"}',
     )
     rows = read_conversations([path, path]).rows
-    assert len(rows) == 8
+    assert len(rows) == 10
     assert rows[0].messages == [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
     assert rows[1].messages == [{"role": "user", "content": "p"}, {"role": "assistant", "content": "r"}]
     assert rows[2].messages == [{"role": "user", "content": "only"}]
     assert (rows[3].text, rows[3].origin) == ("plain\u2028text", f"{path}:5")
+    assert (rows[4].text, rows[4].messages) == ("as Parquet has it", None)
 
 
 def test_a_line_separator_inside_a_string_is_no_new_line(tmp_path: Path) -> None:

@@ -66,6 +66,25 @@ def test_a_time_out_and_a_dead_endpoint(serve: Serve) -> None:
     assert caught.value.reason == "endpoint not reached"
 
 
+@pytest.mark.parametrize("reply", [b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", b"SSH-2.0-OpenSSH\r\n", b""])
+def test_a_reply_that_breaks_off_or_is_no_http(reply: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            for _ in range(2):
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(1 << 16)
+                    connection.sendall(reply)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(NoAnswer, match="2 tries") as caught:
+            ask(f"http://127.0.0.1:{server.getsockname()[1]}/v1", tries=2)
+        thread.join()
+    assert caught.value.reason == "endpoint not reached"
+
+
 def test_a_request_that_is_refused_is_not_repeated(serve: Serve) -> None:
     server = serve(lambda number, body: (400, b"context too long", {}))
     with pytest.raises(NoAnswer, match="400 context too long"):
