@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from headstart.errors import InvalidParameterError
+from headstart.ranges import check_least
 from headstart.sampling.kinds import check_choice, check_list, check_number, check_whole, is_whole
 from headstart.sampling.params import LogitsProcessor, SamplingParams
 
@@ -92,13 +93,9 @@ class GenerationOptions:
             value = getattr(self, name)
             if value is not None:
                 check_whole(name, value)
-                if value < 1:
-                    raise InvalidParameterError(f"{name} is {value}; expected at least 1")
+                check_least(self, 1, name)
         _ = self.sampling  # raises for what is out of range, before a model is loaded
-        if self.min_new_tokens < 0:
-            raise InvalidParameterError(f"min_new_tokens is {self.min_new_tokens}; expected at least 0")
-        if self.top_logprobs < 0:
-            raise InvalidParameterError(f"top_logprobs is {self.top_logprobs}; expected at least 0")
+        check_least(self, 0, "min_new_tokens", "top_logprobs")
         if any(not string for string in self.stop_strings):
             raise InvalidParameterError("a stop string is empty; it would end every text at once. Leave it out")
 

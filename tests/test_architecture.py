@@ -24,6 +24,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("request", "options"),  # both carry sampling parameters, so they stand above them
     ("sampling",),
     ("trees",),
+    ("json_lines", "ranges"),
     ("completion", "errors", "version", "whole_file"),
 )
 """Rooms and single files, top first. A module imports from its own room and from lines further down, never from its own line."""

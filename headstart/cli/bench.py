@@ -1,6 +1,5 @@
 """``headstart bench``: how much faster a model writes with its heads, here and on these prompts, and whether to use them."""
 
-import math
 import os
 import sys
 import time
@@ -15,6 +14,7 @@ from cyclopts import Parameter
 from headstart.cli.options import ModelOptions
 from headstart.cli.report import to_json
 from headstart.errors import DataError, InvalidParameterError
+from headstart.ranges import check_above_zero, check_least
 
 if TYPE_CHECKING:
     from headstart.bench.bar import Bar
@@ -175,12 +175,8 @@ def _compare(files: tuple[Path, ...], *, json: bool) -> int:
 
 def _check(flags: BenchFlags, output: Path) -> None:
     """What would otherwise be found out after the model is loaded, or after hours."""
-    for name in ("limit", "turns", "threads"):
-        value = getattr(flags, name)
-        if value is not None and value < 1:
-            raise InvalidParameterError(f"{name} is {value}; expected at least 1")
-    if flags.price_per_hour is not None and not 0 < flags.price_per_hour < math.inf:
-        raise InvalidParameterError(f"price_per_hour is {flags.price_per_hour}; expected a number above 0")
+    check_least(flags, 1, "limit", "turns", "threads")
+    check_above_zero(flags, "price_per_hour")
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:

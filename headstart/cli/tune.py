@@ -65,8 +65,7 @@ def run(
         Print one JSON object.
     """
     batch = _batch(flags.batch)
-    if flags.threads is not None and flags.threads < 1:
-        raise InvalidParameterError(f"threads is {flags.threads}; expected at least 1")
+    check_least(flags, 1, "threads")
     # torch comes with these, and asking for help has to be quick
     from headstart.drafters.heads_directory import TREE, HeadsDirectory
     from headstart.models.threads import cpu_threads

@@ -15,7 +15,7 @@ from headstart.drafters.heads import MedusaHeads
 from headstart.models.int8_linear import Int8Linear, int8_fault
 from headstart.models.packed_linear import PackedLinear
 from headstart.models.protocol import Projection
-from headstart.models.weights_format import Linear
+from headstart.models.weights_format import Linear, own_format
 
 
 class PackedHeads:
@@ -60,4 +60,4 @@ class PackedHeads:
 
 def packed_matrix(weight_OI: torch.Tensor, bias_O: torch.Tensor | None = None) -> Linear:
     """A matrix of heads, in 8 bits where the processor has products of those."""
-    return Int8Linear(weight_OI, bias_O) if int8_fault() is None else PackedLinear(weight_OI, bias_O)
+    return Int8Linear(weight_OI, bias_O) if int8_fault() is None else own_format(weight_OI, bias_O)

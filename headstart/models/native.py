@@ -106,7 +106,7 @@ class NativeModel:
         self._logit_scale, self._logit_softcap = logit_scale(config)
         self._norm = RMSNorm(base.norm.weight, spec.eps, plus_one=spec.family.norm_plus_one)
         self._rough_pays = self._lm_head.packed and int8_fault() is None
-        self._least_rows = _FASTEST_FEW if weights is None and self._lm_head.packed else 1
+        self._least_rows = _FASTEST_FEW if weights is None and self._lm_head.packed and self._head_VD.dtype == torch.bfloat16 else 1
         least, product = self._least_rows, self._product
         self._layers = [native_layer(layer, spec, self._format, ranges, product, least) for layer in base.layers]
         dtype, device = self._embedding_VD.dtype, self._embedding_VD.device

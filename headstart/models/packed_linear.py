@@ -1,11 +1,14 @@
 """A matrix prepared once for the products of decoding.
 
-In bfloat16 on a CPU oneDNN keeps a reordered copy of the weight, which halves the time of a product over few rows. The calls
-are private to torch: where they are missing or refuse, it is an ordinary product.
+In bfloat16 and float32 on a CPU oneDNN keeps a reordered copy of the weight, which halves the time of a product over few rows. The
+calls are private to torch: where they are missing or refuse, it is an ordinary product.
 """
 
 import torch
 import torch.nn.functional as F
+
+
+_PACKABLE = (torch.bfloat16, torch.float32)
 
 
 class PackedLinear:
@@ -57,7 +60,7 @@ _ALONE: dict[tuple[tuple[int, int], bool, int], bool] = {}
 
 
 def _pack(weight_OI: torch.Tensor) -> torch.Tensor | None:
-    if weight_OI.dtype != torch.bfloat16 or weight_OI.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+    if weight_OI.dtype not in _PACKABLE or weight_OI.device.type != "cpu" or not torch.backends.mkldnn.is_available():
         return None
     try:
         packed: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(weight_OI.detach().contiguous(), 1)

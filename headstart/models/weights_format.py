@@ -10,6 +10,7 @@ from typing import Protocol
 import torch
 
 from headstart.errors import InvalidParameterError
+from headstart.models.half_linear import HalfLinear, half_fault, lossless_shift
 from headstart.models.int4_linear import Int4Linear, int4_fault
 from headstart.models.int8_linear import Int8Linear, int8_fault
 from headstart.models.packed_linear import PackedLinear
@@ -51,7 +52,12 @@ class WeightsFormat:
     """Whether it makes use of the input columns' ranges."""
 
 
-def _packed(weight_OI: torch.Tensor, bias_O: torch.Tensor | None, _: torch.Tensor | None) -> Linear:
+def own_format(weight_OI: torch.Tensor, bias_O: torch.Tensor | None = None, _: torch.Tensor | None = None) -> Linear:
+    """The numbers as they are; what is float32 only by name, in 16 bits on a CPU."""
+    if weight_OI.dtype == torch.float32 and weight_OI.device.type == "cpu" and half_fault() is None:
+        shift = lossless_shift(weight_OI)
+        if shift is not None:
+            return HalfLinear(weight_OI, bias_O, shift)
     return PackedLinear(weight_OI, bias_O)
 
 
@@ -60,7 +66,7 @@ def _int4(weight_OI: torch.Tensor, bias_O: torch.Tensor | None, _: torch.Tensor 
 
 
 FORMATS: dict[str | None, WeightsFormat] = {
-    None: WeightsFormat(None, _packed, _packed, lambda: None),
+    None: WeightsFormat(None, own_format, own_format, lambda: None),
     "int8": WeightsFormat("int8", Int8Linear, Int8Linear, int8_fault, wants_ranges=True),
     # the LM head is what rounding hurts most, and for several rows at a time 8 bits are faster there
     "int4": WeightsFormat("int4", _int4, Int8Linear, lambda: int4_fault() or int8_fault(), wants_ranges=True),

@@ -1,12 +1,13 @@
 """Reads given training data: chat messages, prompts with responses, or plain texts, in JSONL, Parquet or a hub data set."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headstart.errors import DataError
+from headstart.json_lines import json_object, read_lines
 from headstart.train.account import Lost, check_bad_rows
 from headstart.train.hub_rows import PREFIX, hub_rows
 from headstart.train.parquet_rows import parquet_rows
@@ -75,24 +76,11 @@ def _raw_rows(path: Path) -> Iterable[tuple[str, str | Mapping[str, Any]]]:
         return hub_rows(str(path))
     if path.suffix == ".parquet":
         return parquet_rows(path)
-    return _lines(path)
-
-
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")  # not splitlines: U+2028 is text
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"training data {path} cannot be read: {error}; expected a JSONL file in UTF-8, a .parquet file, or {PREFIX}NAME for a"
-            " data set of the hub"
-        ) from error
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            yield f"{path}:{number}", line
+    return read_lines(path, str(path), f"training data in JSONL (UTF-8), a .parquet file, or {PREFIX}NAME for a data set of the hub")
 
 
 def _given(raw: str | Mapping[str, Any], origin: str) -> Given:
-    row = _parsed(raw, origin) if isinstance(raw, str) else raw
+    row = json_object(raw, origin, f"{_EXPECTED}, one object a line") if isinstance(raw, str) else raw
     for name in ("messages", "conversations"):
         if row.get(name) is not None:
             return Given(origin, messages=_messages(row[name], name, origin))
@@ -104,16 +92,6 @@ def _given(raw: str | Mapping[str, Any], origin: str) -> Given:
     if row.get("text") is not None:
         return Given(origin, text=_string(row["text"], "text", origin))
     raise DataError(f"{origin}: keys {sorted(map(str, row))}; {_EXPECTED}")
-
-
-def _parsed(line: str, origin: str) -> Mapping[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise DataError(f"{origin}: not JSON ({error}); {_EXPECTED}, one object a line") from error
-    if not isinstance(row, dict):
-        raise DataError(f"{origin}: a JSON {type(row).__name__}; {_EXPECTED}")
-    return row
 
 
 def _messages(value: Any, name: str, origin: str) -> list[dict[str, str]]:

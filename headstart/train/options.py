@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from headstart.errors import InvalidParameterError
+from headstart.ranges import check_above_zero, check_least, check_share
 
 DEFAULT_TOKENS = 1_000_000
 DEFAULT_DRAFT_VOCAB = 16_384
@@ -88,30 +89,17 @@ class TrainOptions:
     """Write the curves for TensorBoard, too: tensorboard --logdir OUTPUT/run/tensorboard."""
 
     def __post_init__(self) -> None:
-        for name in ("max_new_tokens", "batch", "tokens"):
-            value = getattr(self, name)
-            if value is not None and value < 2:
-                raise InvalidParameterError(f"{name} is {value}; expected at least 2")
-        for name in ("max_rows", "num_heads", "patience", "endpoint_parallel", "endpoint_tries"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
-        for name in ("lr", "epochs", "minutes", "endpoint_timeout"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < float("inf"):
-                raise InvalidParameterError(f"{name} is {value}; expected a number above 0")
-        if self.draft_vocab_size < 0:
-            raise InvalidParameterError(f"draft_vocab_size is {self.draft_vocab_size}; expected 0 (all tokens) or more")
-        if not 0 <= self.soft_targets <= 1:
-            raise InvalidParameterError(f"soft_targets is {self.soft_targets}; expected 0 to 1")
+        check_least(self, 2, "max_new_tokens", "batch", "tokens")
+        check_least(self, 1, "max_rows", "num_heads", "patience", "endpoint_parallel", "endpoint_tries")
+        check_least(self, 0, "max_bad_rows", "decontaminate_words", "draft_vocab_size")
+        check_above_zero(self, "lr", "epochs", "minutes", "endpoint_timeout")
+        check_share(self, "soft_targets")
         if self.minutes is not None and self.tokens is not None:
             raise InvalidParameterError("both minutes and tokens were given; expected one of them")
         if self.kind == "hydra" and not self.condition_on_root:
             raise InvalidParameterError("kind is 'hydra' and condition_on_root is off; hydra heads read it always. Leave one out")
         if self.keep_answers and not self.data:
             raise InvalidParameterError("keep_answers was given without data; name the files that hold the answers")
-        for name in ("max_bad_rows", "decontaminate_words"):
-            if getattr(self, name) < 0:
-                raise InvalidParameterError(f"{name} is {getattr(self, name)}; expected 0 or more")
         self._check_endpoint()
 
     def _check_endpoint(self) -> None:

@@ -13,6 +13,8 @@ from headstart.tuning.warm_pass import WarmPass
 
 # operations that read some rows of what they are given, as much as they return
 _LOOKUPS = ("embedding", "index", "index_select", "gather", "take")
+# operations whose matrix is no tensor but an object of FBGEMM's, and the bytes of one of its numbers
+_OPAQUE = {"linear_dynamic_fp16": 2, "linear_with_input_q_dq_qweight_dq_output_fp32": 1}
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def pass_bytes(model: BaseModel) -> PassBytes:
         watch = _Watch()
         with watch:
             one_pass(1)
-    return PassBytes(weights=sum(watch.given.values()), cache_per_position=model.cache.nbytes // positions)
+    return PassBytes(weights=sum(watch.given.values()) + watch.opaque, cache_per_position=model.cache.nbytes // positions)
 
 
 class _Watch(TorchDispatchMode):
@@ -53,6 +55,8 @@ class _Watch(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.given: dict[int, int] = {}
         """Bytes by what names a tensor's memory."""
+        self.opaque = 0
+        """Bytes of matrices that are no tensors."""
         self._made: set[int] = set()
         self._alive: list[torch.Tensor] = []  # or another tensor could take the memory, and the name, of one that is gone
 
@@ -71,7 +75,11 @@ class _Watch(TorchDispatchMode):
         made = [tensor for tensor in outputs if _name(tensor) not in known]
         if outputs and not made and not written:
             return out  # every result lies in the memory of an input: a view, which reads nothing
-        lookup = func._schema.name.split("::")[-1] in _LOOKUPS
+        operation = func._schema.name.split("::")[-1]
+        if operation in _OPAQUE:  # a step multiplies by each matrix once
+            columns, rows = inputs[0].shape[-1], outputs[0].shape[-1]
+            self.opaque += columns * rows * _OPAQUE[operation]
+        lookup = operation in _LOOKUPS
         for tensor in inputs:
             if (name := _name(tensor)) not in self._made:
                 read = sum(map(_size, made)) if lookup else _size(tensor)

@@ -1,6 +1,5 @@
 """Prompts to tune on: the user's own file, or a bundled set of everyday questions."""
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ChatTemplateError, DataError
+from headstart.json_lines import json_object, read_lines
 from headstart.text.tokenizer import Tokenizer
 
 logger = logging.getLogger("headstart")
@@ -55,25 +55,11 @@ def read_rows(path: Path | None) -> list[tuple[str, dict[str, Any]]]:
         DataError: the file cannot be read, a line is no JSON object, or there is none.
     """
     where = str(path) if path is not None else f"the bundled {_BUNDLED}"
-    try:
-        source = path if path is not None else files("headstart") / "assets" / _BUNDLED
-        lines = source.read_text(encoding="utf-8").split("\n")  # not splitlines: U+2028 is text
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"the prompts in {where} cannot be read: {error}; expected a JSONL file in UTF-8") from error
-    places = [(f"{where}:{number}", line) for number, line in enumerate(lines, 1) if line.strip()]
-    if not places:
+    source = path if path is not None else files("headstart") / "assets" / _BUNDLED
+    lines = read_lines(source, where, "prompts in a JSONL file in UTF-8")
+    if not lines:
         raise DataError(f"there are no prompts in {where}; {_EXPECTED}")
-    return [(origin, _row(line, origin)) for origin, line in places]
-
-
-def _row(line: str, origin: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise DataError(f"{origin}: not JSON ({error}); {_EXPECTED}") from error
-    if not isinstance(row, dict):
-        raise DataError(f"{origin}: a JSON {type(row).__name__}; {_EXPECTED}")
-    return row
+    return [(origin, json_object(line, origin, _EXPECTED)) for origin, line in lines]
 
 
 def prompt_of(row: Mapping[str, Any], origin: str) -> Prompt:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from headstart.errors import InvalidParameterError
+from headstart.ranges import check_above_zero, check_least, check_share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,19 +61,12 @@ class JointOptions:
     """No progress on stderr."""
 
     def __post_init__(self) -> None:
-        for name in ("rank", "batch", "rows_at_once"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
-        if self.length < 16:
-            raise InvalidParameterError(f"length is {self.length}; expected at least 16")
-        for name in ("alpha", "lr", "heads_rate", "epochs", "minutes"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise InvalidParameterError(f"{name} is {value}; expected a number above 0")
+        check_least(self, 1, "rank", "batch", "rows_at_once")
+        check_least(self, 16, "length")
+        check_above_zero(self, "alpha", "lr", "heads_rate", "epochs", "minutes")
+        check_share(self, "soft_targets")
         if not 0 <= self.head_weight < math.inf:
             raise InvalidParameterError(f"head_weight is {self.head_weight}; expected 0 or more")
-        if not 0 <= self.soft_targets <= 1:
-            raise InvalidParameterError(f"soft_targets is {self.soft_targets}; expected 0 to 1")
         if not 0 <= self.dropout < 1:
             raise InvalidParameterError(f"dropout is {self.dropout}; expected 0 or more and less than 1")
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from headstart.errors import InvalidParameterError
+from headstart.ranges import check_above_zero, check_least
 
-_COUNTS = ("heads", "layers", "hidden_size", "attention_heads", "kv_heads", "intermediate_size", "length", "batch")
+_COUNTS = ("heads", "layers", "hidden_size", "attention_heads", "kv_heads", "intermediate_size", "batch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,13 +59,10 @@ class MtpOptions:
     """No progress on stderr."""
 
     def __post_init__(self) -> None:
-        for name in _COUNTS:
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
+        check_least(self, 1, *_COUNTS)
+        check_least(self, 64, "length")
         if self.layers < 2 and self.model is None:
             raise InvalidParameterError("layers is 1; expected at least 2: a trunk, and the layer that is the first head")
-        if self.length < 64:
-            raise InvalidParameterError(f"length is {self.length}; expected at least 64")
         if self.vocab_size < 512:
             raise InvalidParameterError(
                 f"vocab_size is {self.vocab_size}; expected at least 512, which are 256 bytes and some pieces"
@@ -85,8 +83,7 @@ class MtpOptions:
                 raise InvalidParameterError(
                     f"{name} is {getattr(self, name)}; expected at least {least}, 16 texts of {self.length}"
                 )
-        if not 0 < self.lr < math.inf:
-            raise InvalidParameterError(f"lr is {self.lr}; expected a number above 0")
+        check_above_zero(self, "lr")
         if self.head_weights:
             self._check_weights()
 
