@@ -12,8 +12,8 @@ class Source(Protocol):
     def read_text(self, encoding: str) -> str: ...
 
 
-def read_lines(source: Source, what: str, expected: str) -> list[tuple[str, str]]:
-    """The lines that are not blank, each with the place that it stands at, ``what:number``.
+def read_lines(source: Source, what: str, where: str, expected: str) -> list[tuple[str, str]]:
+    """The lines that are not blank, each with the place that it stands at, ``where:number``. ``what``: "prompts in", say.
 
     Raises:
         DataError: the file cannot be read or is no UTF-8.
@@ -21,8 +21,8 @@ def read_lines(source: Source, what: str, expected: str) -> list[tuple[str, str]
     try:
         lines = source.read_text(encoding="utf-8").split("\n")  # not splitlines: U+2028 is text
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{what} cannot be read: {error}; expected {expected}") from error
-    return [(f"{what}:{number}", line) for number, line in enumerate(lines, 1) if line.strip()]
+        raise DataError(f"{what} {where} cannot be read: {error}; expected {expected}") from error
+    return [(f"{where}:{number}", line) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def json_object(line: str, origin: str, expected: str) -> dict[str, Any]:

@@ -32,19 +32,16 @@ def cost(samples: Sequence[Sample], name: str, price_per_hour: float | None, noi
 
 
 def stops_paying(speedups: Mapping[int, float]) -> dict[str, Any]:
-    """From throughput against plain decoding by batch size: up to which batch drafting pays.
+    """From throughput against plain decoding by batch size: at which sizes drafting ``pays``, and above which no longer.
 
-    ``above`` is None where it pays at the largest size that was measured, and 0 where it does not at the smallest; between two
-    sizes it is interpolated over the logarithm of the size.
+    ``above`` is None where it pays at the largest size that was measured, and 0 where it pays at none; between two sizes it is
+    interpolated over the logarithm of the size.
     """
     sizes = sorted(speedups)
-    below = [size for size in sizes if speedups[size] <= 1]
-    if not below:
-        return {"measured": sizes, "above": None}
-    first = below[0]
-    before = [size for size in sizes if size < first]
-    if not before:
-        return {"measured": sizes, "above": 0}
-    low, high = before[-1], first
+    pays = [size for size in sizes if speedups[size] > 1]
+    found = {"measured": sizes, "pays": pays}
+    if not pays or pays[-1] == sizes[-1]:
+        return {**found, "above": None if pays else 0}
+    low, high = pays[-1], sizes[sizes.index(pays[-1]) + 1]
     share = (speedups[low] - 1) / (speedups[low] - speedups[high])
-    return {"measured": sizes, "above": math.floor(low * (high / low) ** share)}
+    return {**found, "above": math.floor(low * (high / low) ** share)}

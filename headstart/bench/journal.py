@@ -90,11 +90,12 @@ class Journal:
             ) from error
 
     def _read(self, header: dict[str, Any]) -> None:
-        text = self.path.read_text(encoding="utf-8", errors="replace")  # what is no text is no JSON either
-        whole, _, torn = text.rpartition("\n")
-        if torn:  # killed in the middle of a line
-            self.path.write_text(whole + "\n" if whole else "", encoding="utf-8")
-        lines = whole.split("\n") if whole else []
+        raw = self.path.read_bytes()
+        whole = raw[: raw.rfind(b"\n") + 1]
+        if len(whole) < len(raw):  # killed in the middle of a line
+            with self.path.open("rb+") as file:
+                file.truncate(len(whole))
+        lines = whole.decode(errors="replace").split("\n")[:-1]  # what is no text is no JSON either
         if not lines:
             self._append(header)
             return

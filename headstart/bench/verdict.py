@@ -56,7 +56,7 @@ def _headline(result: Mapping[str, Any], subject: str, mine: Mapping[str, Any], 
     if same is not None:
         said += f", text identical in {same['equal']} of {same['texts']}"
     paying = result["cost"]["stops_paying"][0]["contestants"].get(subject)
-    if paying is not None and subject != PLAIN and (len(paying["measured"]) > 1 or deploy != "cannot tell"):
+    if paying is not None and subject != PLAIN and deploy != "cannot tell":
         said += f"; {_paying(paying, deploy)}"
     return f"{said}."
 
@@ -69,13 +69,19 @@ def _machine(where: Mapping[str, Any]) -> str:
 
 
 def _paying(paying: Mapping[str, Any], deploy: str) -> str:
-    """Of one batch size alone what is advised: the cost is of all tokens, the advice of medians, and they could contradict."""
-    largest = max(paying["measured"])
-    if len(paying["measured"]) == 1:
-        return f"{'pays' if deploy == 'yes' else 'does not pay'} at batch {largest}"
-    if paying["above"] is None:
-        return f"pays at every batch size measured, up to {largest}"
-    return "does not pay at any batch size measured" if paying["above"] == 0 else f"stops paying above batch {paying['above']}"
+    """Of the smallest batch size what is advised: the cost is of all tokens, the advice of medians, and they could contradict."""
+    first, *others = sizes = paying["measured"]
+    pays = [size for size in sizes if size in paying["pays"]] if others else []
+    pays = [*([first] if deploy == "yes" else []), *(size for size in pays if size != first)]
+    if not others:
+        return f"{'pays' if pays else 'does not pay'} at batch {first}"
+    if not pays:
+        return "does not pay at any batch size measured"
+    if pays == sizes:
+        return f"pays at every batch size measured, up to {sizes[-1]}"
+    if pays == sizes[: len(pays)] and paying["above"]:
+        return f"stops paying above batch {paying['above']}"
+    return f"pays at batch {', '.join(map(str, pays))} of {', '.join(map(str, sizes))}"
 
 
 def _advice(subject: str, deploy: str, whole: Mapping[str, float]) -> list[str]:
@@ -106,7 +112,7 @@ def _others(result: Mapping[str, Any], subject: str) -> list[str]:
     if subject not in ours or not all(ours.values()):
         return said
     best = max(ours, key=lambda name: ours[name]["estimate"])
-    if best != subject and ours[best]["low"] > ours[subject]["estimate"]:
+    if best != subject and ours[best]["low"] > max(1.0, ours[subject]["estimate"]):
         said.append(f"{best} is faster still: {times(ours[best])} times plain decoding from end to end ({span(ours[best])}).")
     return said
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from headstart.cli.options import ModelOptions
 from headstart.cli.report import to_json
 from headstart.errors import HeadsError, InvalidParameterError
+from headstart.ranges import check_least
 
 if TYPE_CHECKING:
     from headstart.tuning.tune_result import TuneResult

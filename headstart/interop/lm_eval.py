@@ -190,8 +190,11 @@ class HeadstartLM(LM):  # type: ignore[misc]  # the harness is no dependency, so
         if not words:
             ids, prefix = self._tokenizer.encode(text, add_special_tokens=False), self.prefix_token_id
             return (ids[:1], ids[1:]) if ids[:1] == [prefix] else ([prefix], ids)
-        before = self._encode(words)
-        return before, self._encode(text)[len(before) :]
+        before, whole = self._encode(words), self._encode(text)
+        if not continuation or len(before) < len(whole):
+            return before, whole[len(before) :]
+        # the context's last id and the continuation have become one: that one is what there is to choose
+        return whole[:-1] or [self.prefix_token_id], whole[-1:]
 
     def _windows(self, text: str) -> Iterator[Pair]:
         """Each id once, with the most that the context holds before the last ones."""
@@ -218,9 +221,9 @@ class HeadstartLM(LM):  # type: ignore[misc]  # the harness is no dependency, so
         options["max_new_tokens"] = int(lengths[0]) if lengths else self.max_gen_toks
         until = options.pop("until", [])
         until = [until] if isinstance(until, str) else list(until)
-        special = self.tokenizer.get_added_vocab()  # they are ids that texts leave out, so that no text holds them
-        options["stop"] = [string for string in until if string and string not in special]
-        options["stop_ids"] = [special[string] for string in until if string in special]
+        options["stop"] = [string for string in until if string]
+        added = self.tokenizer.get_added_vocab()  # texts leave the special ones among them out
+        options["stop_ids"] = [added[string] for string in until if string in added]
         sampled = options.pop("do_sample", float(options.get("temperature", 0.0)) > 0)
         options["temperature"] = float(options.get("temperature", 1.0)) if sampled else 0.0
         if options.get("top_k") == 0:  # transformers' way to say all

@@ -16,10 +16,13 @@ from typing import Any
 
 import torch
 
+from headstart.models.fbgemm_engine import fbgemm
 from headstart.models.product_trial import fault_of
 
 _LARGEST = 15  # float16 reaches 2 ** 16
 _SMALLEST = 2.0**-14  # below it FBGEMM's numbers are 0
+_MOST_SHIFT = 64  # inputs are shifted back, and have to stay float32 numbers of full precision
+_MOST_PLACES = 2**31 - 1  # FBGEMM counts numbers of its input and output in 32 bits
 _SLAB = 4096  # rows of a matrix that are looked at at a time: bounds the copies
 
 
@@ -33,11 +36,15 @@ class HalfLinear:
     def __init__(self, weight_OI: torch.Tensor, bias_O: torch.Tensor | None, shift: int) -> None:
         self._bias_O = bias_O
         self._unshift = 2.0**-shift
-        self._packed = _pack(torch.ldexp(weight_OI.detach(), torch.tensor(shift)))
+        self._packed = _pack(_shifted(weight_OI.detach(), shift))
+        self._most_rows = _MOST_PLACES // max(weight_OI.shape)
         self._multiply: Any = torch.ops.quantized.linear_dynamic_fp16.default
         self.weight_bytes = 2 * weight_OI.numel()
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        if x.numel() // x.shape[-1] > self._most_rows:
+            parts = [self(part) for part in x.flatten(0, -2).split(self._most_rows)]
+            return torch.cat(parts).view(*x.shape[:-1], -1)
         out: torch.Tensor = self._multiply(x * self._unshift, self._packed)
         return out if self._bias_O is None else out + self._bias_O
 
@@ -47,16 +54,24 @@ class HalfLinear:
 
 def lossless_shift(weight_OI: torch.Tensor) -> int | None:
     """The power of two with which every number of this float32 matrix fits into 16 bits; None where there is none."""
-    largest = float(weight_OI.detach().abs().amax())
+    ends = torch.aminmax(weight_OI.detach())
+    largest = max(-float(ends.min), float(ends.max))
     if not 0 < largest < math.inf:
         return None
     shift = _LARGEST - math.frexp(largest)[1]
-    return shift if all(_fits(torch.ldexp(slab_OI, torch.tensor(shift))) for slab_OI in weight_OI.detach().split(_SLAB)) else None
+    if abs(shift) > _MOST_SHIFT:
+        return None
+    return shift if all(_fits(slab_OI, shift) for slab_OI in weight_OI.detach().split(_SLAB)) else None
 
 
-def _fits(shifted: torch.Tensor) -> bool:
-    inside = (shifted.abs() >= _SMALLEST) | (shifted == 0)
-    return bool(inside.all()) and torch.equal(shifted.half().float(), shifted)
+def _fits(slab_OI: torch.Tensor, shift: int) -> bool:
+    shifted_OI = _shifted(slab_OI, shift)
+    inside = (shifted_OI.abs() >= _SMALLEST) | (slab_OI == 0)
+    return bool(inside.all()) and torch.equal(_shifted(shifted_OI.half().float(), -shift), slab_OI)
+
+
+def _shifted(numbers: torch.Tensor, shift: int) -> torch.Tensor:
+    return torch.ldexp(numbers, torch.tensor(shift))
 
 
 @lru_cache(maxsize=1)
@@ -75,4 +90,5 @@ def _multiplies() -> bool:
 
 
 def _pack(weight_OI: torch.Tensor) -> Any:
-    return torch.ops.quantized.linear_prepack_fp16(weight_OI, None)
+    with fbgemm():
+        return torch.ops.quantized.linear_prepack_fp16(weight_OI, None)

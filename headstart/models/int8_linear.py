@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from headstart.models.fbgemm_engine import fbgemm
 from headstart.models.product_trial import fault_of
 
 _LEVELS = 127
@@ -83,14 +84,9 @@ def _shares(weight_OI: torch.Tensor, range_I: torch.Tensor) -> torch.Tensor:
 
 
 def _pack(quantised_OI: torch.Tensor, scale_O: torch.Tensor) -> Any:
-    """FBGEMM's own order of the weights. Which library packs is a setting of the whole process, put back at once."""
-    before = torch.backends.quantized.engine
-    torch.backends.quantized.engine = "fbgemm"
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that quantised tensors are on their way out: see above
-            zeros_O = torch.zeros(len(scale_O), dtype=torch.int64)
-            weight_OI = torch._make_per_channel_quantized_tensor(quantised_OI, scale_O.double(), zeros_O, 0)
-            return torch.ops.quantized.linear_prepack(weight_OI, None)
-    finally:
-        torch.backends.quantized.engine = before
+    """FBGEMM's own order of the weights."""
+    with fbgemm(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that quantised tensors are on their way out: see above
+        zeros_O = torch.zeros(len(scale_O), dtype=torch.int64)
+        weight_OI = torch._make_per_channel_quantized_tensor(quantised_OI, scale_O.double(), zeros_O, 0)
+        return torch.ops.quantized.linear_prepack(weight_OI, None)

@@ -72,7 +72,7 @@ def load_model(
     if weights is not None:
         _refuse_weights(weights, native=native, given=isinstance(model, PreTrainedModel), compiled=compiled, on_cpu=on_cpu)
     if native and compiled:
-        decoder = NativeModel(pretrained, **limits)
+        decoder = NativeModel(pretrained, traceable=True, **limits)
         slots = decoder.facts.context_length + TREE_SLOTS
         room = cache_tokens or min(DEFAULT_CACHE_TOKENS, (max_rows or COMPILED_ROWS) * slots)
         base = CompiledModel(decoder, max_rows=limits["max_rows"], cache_tokens=room)

@@ -29,7 +29,7 @@ from headstart.models.projection import finish
 from headstart.models.protocol import ModelFacts, Projection
 from headstart.models.slot_cache import LayerSpec
 from headstart.models.tap import Tap
-from headstart.models.weights_format import FORMATS, Linear, weights_format
+from headstart.models.weights_format import FORMATS, TRACEABLE, Linear, weights_format
 from headstart.trees.candidate import CandidateTree
 
 _FASTEST_FEW = 4
@@ -69,6 +69,7 @@ class NativeModel:
             keeps that). Otherwise in whatever order is fastest.
         weights: the format that the matrices are kept in, by name (``weights_format.py``); None is the model's own. The embeddings
             keep theirs.
+        traceable: keep matrices as tensors that a compiler can see, instead of the order that a library likes best.
 
     Raises:
         UnsupportedModelError: the model is not covered.
@@ -86,12 +87,13 @@ class NativeModel:
         max_context: int | None = None,
         bitwise: bool = False,
         weights: str | None = None,
+        traceable: bool = False,
     ) -> None:
         spec = spec_of(model)
         if spec is None:
             raise UnsupportedModelError(f"the native decoder does not cover {type(model).__name__}; use the transformers adapter")
         self.spec, self.bitwise, self.weights = spec, bitwise, weights
-        self._format = weights_format(weights)
+        self._format = TRACEABLE if traceable else weights_format(weights)
         _refuse_off_cpu(weights, model.device)
         ranges = input_ranges(model) if self._format.wants_ranges else {}
         self._span = (fitting_span() or 2) if bitwise else 0
@@ -105,8 +107,9 @@ class NativeModel:
         self._lm_head = self._format.make_head(self._head_VD, self._head_bias_V, self._head_range_D)
         self._logit_scale, self._logit_softcap = logit_scale(config)
         self._norm = RMSNorm(base.norm.weight, spec.eps, plus_one=spec.family.norm_plus_one)
-        self._rough_pays = self._lm_head.packed and int8_fault() is None
-        self._least_rows = _FASTEST_FEW if weights is None and self._lm_head.packed and self._head_VD.dtype == torch.bfloat16 else 1
+        packed_bfloat16 = self._lm_head.packed and self._head_VD.dtype == torch.bfloat16
+        self._rough_pays = packed_bfloat16 and int8_fault() is None
+        self._least_rows = _FASTEST_FEW if weights is None and packed_bfloat16 else 1
         least, product = self._least_rows, self._product
         self._layers = [native_layer(layer, spec, self._format, ranges, product, least) for layer in base.layers]
         dtype, device = self._embedding_VD.dtype, self._embedding_VD.device

@@ -7,18 +7,17 @@ calls are private to torch: where they are missing or refuse, it is an ordinary 
 import torch
 import torch.nn.functional as F
 
-
 _PACKABLE = (torch.bfloat16, torch.float32)
 
 
 class PackedLinear:
     """``x W^T + b`` over any leading shape. The weight given can be let go of."""
 
-    def __init__(self, weight_OI: torch.Tensor, bias_O: torch.Tensor | None = None) -> None:
+    def __init__(self, weight_OI: torch.Tensor, bias_O: torch.Tensor | None = None, *, pack: bool = True) -> None:
         self.bias_O = bias_O
         self._shape_OI = (weight_OI.shape[0], weight_OI.shape[1])
         self._dtype = weight_OI.dtype
-        self._packed = _pack(weight_OI)
+        self._packed = _pack(weight_OI) if pack else None
         self._plain = weight_OI if self._packed is None else None
         self.weight_bytes = weight_OI.numel() * weight_OI.element_size()
 
@@ -40,10 +39,10 @@ class PackedLinear:
         return self(x.reshape(1, -1).expand(2, -1))[:1].view(*x.shape[:-1], -1)
 
     def _alone_is_alike(self, threads: int) -> bool:
-        shape = self._shape_OI
-        known = _ALONE.get((shape, self.packed, threads))
+        key = (self._shape_OI, self._dtype, self.packed, threads)
+        known = _ALONE.get(key)
         if known is None:
-            known = _ALONE[shape, self.packed, threads] = self._try_alone()
+            known = _ALONE[key] = self._try_alone()
         return known
 
     @torch.inference_mode()
@@ -55,8 +54,8 @@ class PackedLinear:
         return all(torch.equal(self(x_MI[row : row + 1]), together_MO[row : row + 1]) for row in range(len(x_MI)))
 
 
-_ALONE: dict[tuple[tuple[int, int], bool, int], bool] = {}
-"""By shape, packed or not, and threads: whether one row takes the same way through a product as many do."""
+_ALONE: dict[tuple[tuple[int, int], torch.dtype, bool, int], bool] = {}
+"""By shape, dtype, packed or not, and threads: whether one row takes the same way through a product as many do."""
 
 
 def _pack(weight_OI: torch.Tensor) -> torch.Tensor | None:

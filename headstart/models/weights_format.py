@@ -61,10 +61,16 @@ def own_format(weight_OI: torch.Tensor, bias_O: torch.Tensor | None = None, _: t
     return PackedLinear(weight_OI, bias_O)
 
 
+def _unpacked(weight_OI: torch.Tensor, bias_O: torch.Tensor | None, _: torch.Tensor | None) -> Linear:
+    return PackedLinear(weight_OI, bias_O, pack=False)
+
+
 def _int4(weight_OI: torch.Tensor, bias_O: torch.Tensor | None, _: torch.Tensor | None) -> Linear:
     return Int4Linear(weight_OI, bias_O)
 
 
+TRACEABLE = WeightsFormat(None, _unpacked, _unpacked, lambda: None)
+"""The model's own dtype, as tensors."""
 FORMATS: dict[str | None, WeightsFormat] = {
     None: WeightsFormat(None, own_format, own_format, lambda: None),
     "int8": WeightsFormat("int8", Int8Linear, Int8Linear, int8_fault, wants_ranges=True),

@@ -82,7 +82,8 @@ class Asked:
                     running[executor.submit(self._talk, number)] = number
                 if not running:
                     return talks
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                done = wait(running, return_when=FIRST_COMPLETED).done
+                for future in sorted(done, key=lambda each: each.exception() is not None):  # a failure may end the run
                     number = running.pop(future)
                     try:
                         talks[number] = future.result()

@@ -76,7 +76,9 @@ def _raw_rows(path: Path) -> Iterable[tuple[str, str | Mapping[str, Any]]]:
         return hub_rows(str(path))
     if path.suffix == ".parquet":
         return parquet_rows(path)
-    return read_lines(path, str(path), f"training data in JSONL (UTF-8), a .parquet file, or {PREFIX}NAME for a data set of the hub")
+    return read_lines(
+        path, "training data", str(path), f"a JSONL file in UTF-8, a .parquet file, or {PREFIX}NAME for a data set of the hub"
+    )
 
 
 def _given(raw: str | Mapping[str, Any], origin: str) -> Given:

@@ -4,11 +4,12 @@ import json
 import os
 import random
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse, IncompleteRead
 from typing import Any
 
 from headstart.errors import TrainingError
@@ -16,6 +17,17 @@ from headstart.errors import TrainingError
 _REFUSED = (400, 413, 422)  # this request, not all of them: too long, say
 _TEMPORARY = (408, 409, 425, 429)
 _LONGEST_WAIT = 60.0  # seconds
+_CHUNK = 65536
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Another address would be asked without the conversation, and told the key."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 @dataclass(frozen=True)
@@ -51,8 +63,8 @@ class Endpoint:
     ) -> None:
         """``url``: the base, as in ``http://host:8000/v1``. ``key_variable``: the environment variable that holds the key.
 
-        ``timeout`` is in seconds and counts for each try; ``back_off`` is how long to wait after the first that failed, twice as
-        long after each further one.
+        ``timeout`` is in seconds and counts for each try (one that stalls late may take twice as long); ``back_off`` is how long to
+        wait after the first that failed, twice as long after each further one.
 
         Raises:
             TrainingError: the URL is none, or the environment variable is not set.
@@ -109,9 +121,10 @@ class Endpoint:
 
     def _try(self, data: bytes) -> Said:
         request = urllib.request.Request(self.url, data, self._headers)
+        deadline = time.monotonic() + self._timeout
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as response:
-                raw = response.read()
+            with _OPENER.open(request, timeout=self._timeout) as response:
+                raw = _read(response, deadline)
         except urllib.error.HTTPError as error:
             raise self._refusal(error) from error
         except TimeoutError as error:
@@ -126,7 +139,7 @@ class Endpoint:
     def _refusal(self, error: urllib.error.HTTPError) -> Exception:
         with error:
             try:
-                words = error.read(500).decode(errors="replace").strip()
+                words = error.read1(500).decode(errors="replace").strip()
             except (OSError, HTTPException):
                 words = "and no reason"
         detail = f"{self.url}: {error.code} {words}"
@@ -138,6 +151,18 @@ class Endpoint:
             f"the endpoint refuses every request: {detail}. Check its URL, the model {self.model!r} and the key (--api-key-env); "
             " then go on with --resume"
         )
+
+
+def _read(response: HTTPResponse, deadline: float) -> bytes:
+    """The whole body. The socket's own time-out starts anew with each byte that trickles in; the deadline does not."""
+    parts = []
+    while part := response.read1(_CHUNK):
+        parts.append(part)
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    if response.length:
+        raise IncompleteRead(b"".join(parts), response.length)
+    return b"".join(parts)
 
 
 class _TryAgain(NoAnswer):

@@ -13,8 +13,9 @@ from headstart.train.atomic_file import write_atomically
 class Log:
     """Lines with a ``step`` belong to training; those of one event are told apart by ``event``."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, advice: str = "Make room and run the same command with --resume") -> None:
+        """``advice``: what to do when it cannot be written."""
+        self.path, self._advice = path, advice
 
     def write(self, event: str, **values: Any) -> None:
         """A number that is not finite becomes null: JSON has no other word for it.
@@ -26,9 +27,7 @@ class Log:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"event": event, **_plain(values)}, allow_nan=False) + "\n")
         except OSError as error:
-            raise TrainingError(
-                f"cannot write {self.path}: {error.strerror or error}. Make room and run the same command with --resume"
-            ) from error
+            raise TrainingError(f"cannot write {self.path}: {error.strerror or error}. {self._advice}") from error
 
     def entries(self) -> list[dict[str, Any]]:
         """All whole lines; a last one that a kill cut off is left out."""

@@ -37,7 +37,7 @@ class TrainOptions:
     endpoint_tries: int = 5
     """How often a question is asked before its row counts as failed."""
     max_bad_rows: int = 100
-    """Rows that may be malformed, or that the endpoint may fail at, before the run ends."""
+    """Rows that may be malformed, or that the endpoint may fail at, before the run ends; one that goes on counts anew."""
     decontaminate: tuple[Path, ...] = ()
     """JSONL files of evaluation prompts to keep out of the training data, besides the bundled ones."""
     decontaminate_words: int = 8
@@ -112,8 +112,8 @@ class TrainOptions:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What has to stay the same when a run is resumed: all but how it is shown, and the cache, which the plan knows."""
+        """What has to stay the same when a run is resumed: all that heads depend on, but the cache, which the plan knows."""
         skipped = {"resume", "cache", "quiet", "tensorboard", "endpoint", "api_key_env"}
-        skipped |= {"endpoint_parallel", "endpoint_timeout", "endpoint_tries"}
+        skipped |= {"endpoint_parallel", "endpoint_timeout", "endpoint_tries", "max_bad_rows"}
         values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in skipped}
         return {**values, **{name: [str(path) for path in getattr(self, name)] for name in ("data", "decontaminate")}}

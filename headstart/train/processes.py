@@ -5,7 +5,8 @@ it makes the data, evaluates, and is the only one that writes.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -36,25 +37,41 @@ class Processes:
     def add_up(self, tensors: Iterable[torch.Tensor]) -> None:
         """Replace tensors by their sums over all processes."""
         if self.count > 1:
-            for tensor in tensors:
-                dist.all_reduce(tensor)
+            with _all_alive():
+                for tensor in tensors:
+                    dist.all_reduce(tensor)
 
     def told(self, value: bool) -> bool:
         """What the first process says; the others' ``value`` does not matter."""
         if self.count == 1:
             return value
         said = torch.tensor([int(value)], device="cuda" if dist.get_backend() == "nccl" else "cpu")
-        dist.broadcast(said, 0)
+        with _all_alive():
+            dist.broadcast(said, 0)
         return bool(said.item())
 
     def meet(self) -> None:
         """Wait until all are here."""
         if self.count > 1:
-            dist.barrier()
+            with _all_alive():
+                dist.barrier()
 
     def end(self) -> None:
         if self.count > 1:
             dist.destroy_process_group()
+
+
+@contextmanager
+def _all_alive() -> Iterator[None]:
+    """Raises TrainingError instead of what the backend says when another process is gone."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        raise TrainingError(
+            f"another of the run's processes has ended: {error}. What it printed says why; go on with --resume in all of them"
+        ) from error
 
 
 ALONE = Processes()

@@ -34,9 +34,11 @@ class StoredStates:
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._hidden = [shard.hidden_SD for shard in shards]
+        # a shard whose answers are all of one token has no states, and no width
+        self._like = next((states_SD for states_SD in self._hidden if len(states_SD)), self._hidden[0])
 
     def __call__(self, shard_M: torch.Tensor, row_M: torch.Tensor) -> torch.Tensor:
-        hidden_MD = torch.empty(len(row_M), self._hidden[0].shape[1], dtype=self._hidden[0].dtype)
+        hidden_MD = torch.empty(len(row_M), self._like.shape[1], dtype=self._like.dtype)
         for shard in shard_M.unique().tolist():
             where = (shard_M == shard).nonzero().squeeze(-1)
             hidden_MD[where] = self._hidden[shard][row_M[where]]

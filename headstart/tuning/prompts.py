@@ -56,7 +56,7 @@ def read_rows(path: Path | None) -> list[tuple[str, dict[str, Any]]]:
     """
     where = str(path) if path is not None else f"the bundled {_BUNDLED}"
     source = path if path is not None else files("headstart") / "assets" / _BUNDLED
-    lines = read_lines(source, where, "prompts in a JSONL file in UTF-8")
+    lines = read_lines(source, "the prompts in", where, "a JSONL file in UTF-8")
     if not lines:
         raise DataError(f"there are no prompts in {where}; {_EXPECTED}")
     return [(origin, json_object(line, origin, _EXPECTED)) for origin, line in lines]

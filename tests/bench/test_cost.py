@@ -30,8 +30,11 @@ def test_device_seconds_and_money() -> None:
         ({1: 0.9, 2: 0.8}, 0),
         ({1: 1.5, 4: 1.1, 16: 0.9}, 8),  # half way between 4 and 16 on the scale of their logarithms
         ({1: 1.5, 2: 1.0}, 2),
+        ({1: 0.95, 4: 1.5}, None),  # not with one text, but with many
+        ({1: 1.2, 2: 0.98, 4: 1.5, 16: 0.5}, 8),
         ({4: 1.2, 1: 2.0, 8: 0.6}, 5),  # a third of the way from 4 to 8: 4 * 2 ** (1/3) = 5.04
     ],
 )
 def test_where_it_stops(speedups: dict[int, float], above: Any) -> None:
-    assert stops_paying(speedups) == {"measured": sorted(speedups), "above": above}
+    pays = sorted(size for size, speedup in speedups.items() if speedup > 1)
+    assert stops_paying(speedups) == {"measured": sorted(speedups), "pays": pays, "above": above}

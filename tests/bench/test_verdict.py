@@ -66,6 +66,19 @@ def test_batches() -> None:
     )
 
 
+def test_batches_that_pay_where_one_text_does_not() -> None:
+    headline = made_up_result([0.5] * 16, batches={2: 2.0})["verdict"]["headline"]
+    assert headline.endswith("; pays at batch 2 of 1, 2.")
+    assert made_up_result([0.5] * 16, batches={2: 0.5})["verdict"]["headline"].endswith(
+        "; does not pay at any batch size measured."
+    )
+    assert made_up_result([2.0] * 16, batches={2: 2.0})["verdict"]["headline"].endswith(
+        "; pays at every batch size measured, up to 2."
+    )
+    # nobody can tell for one text: nothing is said of any
+    assert "pay" not in made_up_result([0.5, 2.0] * 8, batches={2: 2.0})["verdict"]["headline"]
+
+
 def test_a_noisy_machine() -> None:
     assert "differ by 50%" in warnings(made_up_result(again=1.5))
     assert warnings(made_up_result(again=1.05)) == ""

@@ -93,6 +93,11 @@ class TestGenerateUntil:
         rules = {"ignore_eos": True, "max_gen_toks": 6}
         assert answers(lm, (":", rules), (":", {**rules, "until": ["</s>"]})) == [";-\nab", ";-\n"]
 
+    def test_an_added_token_that_texts_show_stops_as_a_string_too(self, lm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """ "e" as if it had been added to the vocabulary under an id that is never written."""
+        monkeypatch.setattr(lm.tokenizer, "get_added_vocab", lambda: {"e": 0})
+        assert answers(lm, ("a", {"until": ["e"], "max_gen_toks": 20})) == ["bcd"]
+
     def test_the_end_of_a_long_context(self, lm: Any) -> None:
         """Of the context 128 - 5 letters are read; the last one decides what comes."""
         assert answers(lm, ("xyz" * 100 + "k", {"until": [], "max_gen_toks": 5})) == ["lmnop"]
@@ -131,6 +136,16 @@ class TestLoglikelihood:
         ((log_p, greedy),) = lm.loglikelihood([Instance(("a ", "b"))], disable_tqdm=True)
         assert log_p == pytest.approx(2 * self.WRONG, abs=2e-3)
         assert not greedy
+
+    def test_a_continuation_that_has_become_one_with_the_context(self, lm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A tokenizer that has one id for "bc": it is scored after what stands before it, and not given away."""
+        merged = {"abc": [*letter_ids("a"), 60], "ab": letter_ids("ab")}
+        monkeypatch.setattr(lm, "_encode", merged.__getitem__)
+        ((log_p, greedy),) = lm.loglikelihood([Instance(("ab", "c"))], disable_tqdm=True)
+        assert log_p == pytest.approx(self.WRONG, abs=2e-3)
+        assert not greedy
+        monkeypatch.setattr(lm, "_encode", {"abc": [60], "ab": [40]}.__getitem__)  # nothing is left before it
+        assert lm._pair("ab", "c") == ([lm.prefix_token_id], [60])
 
     def test_rolling_windows(self, lm: Any) -> None:
         """300 letters in a context of 128, each scored once, as a pass of transformers over the same windows scores them."""

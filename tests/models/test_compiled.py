@@ -189,6 +189,17 @@ def test_load_compiles_what_the_drafter_makes(
     assert asked == [sizes]
 
 
+def test_matrices_of_a_published_model_can_be_traced(tmp_path: Path) -> None:
+    """Loaded in float32 it would be multiplied by an operator that no compiler can see into."""
+    build("llama", dtype=torch.bfloat16).save_pretrained(tmp_path)
+    model = load_model(tmp_path, compile=True, device="cpu", dtype="float32")[0]
+    assert isinstance(model, CompiledModel)
+    model._backend = "aot_eager"
+    model.warm(nodes=(1,))
+    assert model.compiled
+    assert model.compiles
+
+
 def test_which_decoder_is_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     build("llama", dtype=torch.float32).save_pretrained(tmp_path / "llama")
     build("granite", dtype=torch.float32).save_pretrained(tmp_path / "granite")

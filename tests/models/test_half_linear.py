@@ -56,11 +56,30 @@ def test_a_bias_and_any_leading_shape() -> None:
     torch.testing.assert_close(out, x @ weight_OI.T + bias_O, rtol=1e-5, atol=1e-5)
 
 
+@needs_half
+@pytest.mark.parametrize("factor", [2.0**40, 2.0**-40])
+def test_very_large_and_very_small_matrices(factor: float) -> None:
+    weight_OI = weight() * factor
+    out_MO = shifted(weight_OI)(torch.eye(576))
+    assert torch.equal(out_MO, weight_OI.T)
+
+
+@needs_half
+def test_many_rows_are_multiplied_in_parts() -> None:
+    """FBGEMM counts places in 32 bits."""
+    linear, x = shifted(weight(), torch.arange(200.0)), inputs(3, 5, 576)
+    whole = linear(x)
+    linear._most_rows = 4
+    torch.testing.assert_close(linear(x), whole, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "fault",
     [
         torch.tensor([[1.0, 1.0 + 2.0**-20]]),  # more digits than float16 has
         torch.tensor([[2.0**15, 2.0**-20]]),  # too far apart
+        torch.tensor([[2.0**60, 2.0**-120]]),  # shifted, the second one is 0
+        torch.tensor([[2.0**-100, 2.0**-101]]),  # inputs would be shifted out of their range
         torch.tensor([[0.0, 0.0]]),
         torch.tensor([[1.0, float("inf")]]),
         torch.tensor([[1.0, float("nan")]]),
@@ -104,4 +123,6 @@ def test_a_pass_reads_two_bytes_a_weight() -> None:
     model = native(build("llama", dtype=torch.bfloat16).float())
     # beside the matrices: norms, a row of the embeddings, rotary tables
     assert 0 < pass_bytes(model).weights - model.product_bytes < 2048
-    assert model.product_bytes == 2 * sum(p.numel() for n, p in build("llama").named_parameters() if p.dim() > 1 and "embed" not in n)
+    assert model.product_bytes == 2 * sum(
+        p.numel() for n, p in build("llama").named_parameters() if p.dim() > 1 and "embed" not in n
+    )

@@ -99,10 +99,10 @@ def test_bytes() -> None:
     assert rounded.product_bytes == matrices + 12 * rows
     # embeddings and the LM head for drafters stay in bfloat16
     assert rounded.weight_bytes == rounded.product_bytes + 2 * 2 * VOCAB * 32
-    # nothing is packed in float32: the matrices are the tensors themselves, and a tied head is the embeddings
-    single = native(build("llama", dtype=torch.float32))
-    assert single.weight_bytes == 4 * (matrices + VOCAB * 32)
-    assert native(build("llama", dtype=torch.float32, tie_word_embeddings=True)).weight_bytes == 4 * matrices
+    # nothing is packed in float64: the matrices are the tensors themselves, and a tied head is the embeddings
+    double = native(build("llama"))
+    assert double.weight_bytes == 8 * (matrices + VOCAB * 32)
+    assert native(build("llama", tie_word_embeddings=True)).weight_bytes == 8 * matrices
 
 
 def saved(model: Any, path: Path) -> str:

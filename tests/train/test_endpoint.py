@@ -85,6 +85,30 @@ def test_a_reply_that_breaks_off_or_is_no_http(reply: bytes) -> None:
     assert caught.value.reason == "endpoint not reached"
 
 
+def test_an_answer_that_trickles_in_has_no_more_time_than_another() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        release = threading.Event()
+
+        def trickle() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                while not release.wait(0.02):  # always sooner than the socket's time-out
+                    try:
+                        connection.sendall(b" ")
+                    except OSError:
+                        return
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        with pytest.raises(NoAnswer, match=r"no answer within 0.2 seconds") as caught:
+            ask(f"http://127.0.0.1:{server.getsockname()[1]}/v1", timeout=0.2, tries=1)
+        release.set()
+        thread.join()
+    assert caught.value.reason == "timed out"
+
+
 def test_a_request_that_is_refused_is_not_repeated(serve: Serve) -> None:
     server = serve(lambda number, body: (400, b"context too long", {}))
     with pytest.raises(NoAnswer, match="400 context too long"):
@@ -92,7 +116,7 @@ def test_a_request_that_is_refused_is_not_repeated(serve: Serve) -> None:
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize("status", [301, 401, 403, 404])
 def test_what_no_request_can_pass_ends_the_run(serve: Serve, status: int) -> None:
     with pytest.raises(TrainingError, match=rf"refuses every request: .*{status} no.*'m'.*--api-key-env"):
         ask(serve(lambda number, body: (status, b"no", {})).url)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from headstart.drafters.heads import HeadsConfig, MedusaHeads
 from headstart.errors import TrainingError
@@ -35,15 +36,19 @@ class Threads(Processes):
             tensor.copy_(total)
 
 
-def one_step(model: TransformersModel, processes: Processes, projection: str) -> StepReport:
+def fresh_heads(projection: str) -> MedusaHeads:
+    """Always the same ones; made before there are threads, which share torch's random numbers."""
+    torch.manual_seed(1)
+    return MedusaHeads(HeadsConfig(hidden_size=32, vocab_size=260, num_heads=3, projection=projection))  # type: ignore[arg-type]
+
+
+def one_step(model: TransformersModel, processes: Processes, heads: MedusaHeads) -> StepReport:
     """The first step of heads whose answers end within the batch, so that the halves have unequal numbers of labels."""
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(0, 260, (24,), generator=generator)
     states = torch.randn(21, 32, generator=generator)
     lengths = [3, 17, 4]
     shard = Shard(Path(), {}, [0, 1, 2], [0, 0, 0], lengths, [True] * 3, [""] * 3, tokens[:0], tokens, states)
-    torch.manual_seed(1)
-    heads = MedusaHeads(HeadsConfig(hidden_size=32, vocab_size=260, num_heads=3, projection=projection))  # type: ignore[arg-type]
     trainer = Trainer(
         model,
         heads,
@@ -62,12 +67,13 @@ def one_step(model: TransformersModel, processes: Processes, projection: str) ->
 @pytest.mark.parametrize("projection", ["shared", "own"])
 def test_halves_of_a_batch_add_up_to_it(model: TransformersModel, projection: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "has_bfloat16", lambda device: False)  # float32: only the order of sums is left to differ
-    whole = one_step(model, ALONE, projection)
+    whole = one_step(model, ALONE, fresh_heads(projection))
     first = Threads(0, 2)
     both = [first, Threads(1, 2, first.gate, first.slots)]
     reports: dict[int, StepReport] = {}
+    given = [fresh_heads(projection) for _ in both]
     threads = [
-        threading.Thread(target=lambda one=one: reports.update({one.rank: one_step(model, one, projection)}))  # type: ignore[misc]
+        threading.Thread(target=lambda one=one: reports.update({one.rank: one_step(model, one, given[one.rank])}))  # type: ignore[misc]
         for one in both
     ]
     for thread in threads:
@@ -94,3 +100,16 @@ def test_alone_unless_started_as_one_of_several(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("RANK", raising=False)
     with pytest.raises(TrainingError, match="RANK"):
         join("cpu")
+
+
+def test_a_process_that_is_gone_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise RuntimeError("Connection closed by peer")
+
+    for name in ("all_reduce", "broadcast", "barrier"):
+        monkeypatch.setattr(dist, name, gone)
+    monkeypatch.setattr(dist, "get_backend", lambda: "gloo")
+    one = Processes(1, 2)
+    for call in (lambda: one.add_up([torch.zeros(1)]), lambda: one.told(True), one.meet):
+        with pytest.raises(TrainingError, match=r"another of the run's processes has ended.*closed by peer.*--resume"):
+            call()

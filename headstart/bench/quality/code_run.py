@@ -5,6 +5,7 @@ directory, and refuses calls that change files, start processes or open connecti
 to break out of it may succeed, so code of a model that is not trusted belongs into a container or a virtual machine.
 """
 
+import ast
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -35,7 +37,7 @@ class CodeLimits:
     """Sleeping takes no processor time."""
     memory_bytes: int = 1 << 30
     file_bytes: int = 1 << 20
-    """Of any file; there is no way to open one for writing, so this is a second lock."""
+    """Of any file; opening one for writing is refused, so this is a second lock."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,24 @@ class CodeRun:
 
 
 def code_of(answer: str, function: str) -> str:
-    """The code of an answer: the first fenced block that defines the function, else the first block, else the whole answer."""
-    blocks: Sequence[str] = _BLOCK.findall(answer) or [answer]
-    return next((block for block in blocks if re.search(rf"\bdef {re.escape(function)}\b", block)), blocks[0])
+    """The code of an answer, as if it began at the left margin: the first fenced block that defines the function; else what stands
+    before the first fence, if that does, as far as it is Python; else the first block, or all there is."""
+    blocks = [textwrap.dedent(block) for block in _BLOCK.findall(answer)]
+    unfenced = _python(textwrap.dedent(answer.partition("```")[0]))
+    defines = re.compile(rf"\bdef {re.escape(function)}\b")
+    return next((part for part in (*blocks, unfenced) if defines.search(part)), (*blocks, unfenced)[0])
+
+
+def _python(text: str) -> str:
+    """The lines up to where words begin that are no code; all of them where none can be read."""
+    lines = text.splitlines(keepends=True)
+    for count in range(len(lines), 0, -1):
+        try:
+            ast.parse("".join(lines[:count]))
+        except (SyntaxError, ValueError):
+            continue
+        return "".join(lines[:count])
+    return text
 
 
 def run_code(code: str, tests: Sequence[str], limits: CodeLimits = CodeLimits()) -> CodeRun:

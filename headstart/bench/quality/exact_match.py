@@ -8,15 +8,22 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-_ARTICLE = re.compile(r"\b(a|an|the)\b")
-_NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?")
+_ARTICLE = re.compile(r"\b(a|an|the)\b(?=\s+\w)")  # the last word is none: "vitamin A", "answer A"
+_NUMBER = re.compile(r"((?<![\w)])-)?[$€£]?(\d+(?:,\d{3})*(?:\.\d+)?|(?<![\w.])\.\d+)")
+"""Sign and value; the line between two numbers is no sign."""
+_MINUS = "\u2212"
 
 
 def plain_words(text: str) -> list[str]:
     """``["capital", "is", "rome"]`` for ``"The capital is Rome."``."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    spaced = "".join(letter if letter.isalnum() else " " for letter in folded)
+    spaced = "".join(letter if letter.isalnum() or _is_mark(letter) else " " for letter in folded)
     return _ARTICLE.sub(" ", spaced).split()
+
+
+def _is_mark(letter: str) -> bool:
+    """A vowel sign or an accent of its own, which belongs to the letter before it."""
+    return unicodedata.category(letter).startswith("M")
 
 
 def exact(answer: str, reference: str) -> bool:
@@ -44,8 +51,8 @@ def number(answer: str, reference: str) -> bool:
 
 def last_number(text: str) -> float | None:
     """None where there is none; a thousand may be written 1,000."""
-    found = _NUMBER.findall(text)
-    return float(found[-1].replace(",", "")) if found else None
+    found = _NUMBER.findall(text.replace(_MINUS, "-"))
+    return float("".join(found[-1]).replace(",", "")) if found else None
 
 
 MATCHES: dict[str, Callable[[str, str], bool]] = {"exact": exact, "begins": begins, "contains": contains, "number": number}

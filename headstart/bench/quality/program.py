@@ -8,12 +8,14 @@ When both have run to their end it writes ``[token, ""]`` to standard output, an
 import json
 import os
 import sys
+import types
 from typing import Any
 
 _REFUSED = (
-    "socket.", "subprocess.", "shutil.", "tempfile.", "ctypes.", "ftplib.", "urllib.", "webbrowser.", "pty.", "os.system",
-    "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.startfile", "os.kill", "os.remove", "os.rename", "os.rmdir", "os.mkdir",
-    "os.chmod", "os.chown", "os.chflags", "os.link", "os.symlink", "os.truncate", "os.utime", "os.putenv", "signal.pthread_kill",
+    "socket.", "subprocess.", "shutil.", "tempfile.", "ctypes.", "ftplib.", "urllib.", "webbrowser.", "pty.", "sqlite3.",
+    "syslog.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.startfile", "os.kill", "os.remove",
+    "os.rename", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.chflags", "os.link", "os.symlink", "os.truncate",
+    "os.utime", "os.putenv", "signal.pthread_kill",
 )  # fmt: skip
 """Beginnings of audit events: the network, other processes, and everything that changes files. Reading is left alone, since every
 import does it."""
@@ -39,7 +41,9 @@ def main() -> None:
     _limit(job["cpu_seconds"], job["memory_bytes"], job["file_bytes"])
     sys.addaudithook(refuse)
     wrong = ""
-    namespace: dict[str, Any] = {"__name__": "answer"}
+    module = types.ModuleType("answer")
+    sys.modules["answer"] = module  # dataclasses look their module up
+    namespace = vars(module)
     try:
         for part in ("program", "tests"):
             exec(compile(job[part], part, "exec"), namespace)

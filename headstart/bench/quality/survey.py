@@ -22,6 +22,8 @@ from headstart.errors import DataError
 from headstart.llm import LLM
 
 QUALITY = "quality.json"
+_JUDGE = 2
+"""Grows when answers are judged otherwise than before."""
 BASE = "base"
 """What the base is called beside the contestants where it is a model of its own."""
 NOTHING: Mapping[str, Any] = {"base": PLAIN, "base_model": None, "answers": [], "tasks": [], "code_without_network": None}
@@ -43,7 +45,8 @@ def survey(ran: Ran, asked: Asked, load_base: Callable[[], LLM] | None, bar: Bar
     if not kinds:
         return NOTHING
     tasks = [task for task in read_tasks(asked.tasks) if task.kind in kinds] if {EXACT_MATCH, CODE} & set(kinds) else []
-    mark = {"kinds": list(kinds), "base": asked.base, "tasks": _mark_of(tasks)}
+    mark: dict[str, Any] = {"kinds": list(kinds), "base": asked.base, "tasks": _mark_of([asdict(task) for task in tasks])}
+    mark |= {"run": _mark_of(ran.settings), "judge": _JUDGE}
     found = _kept(ran.directory / QUALITY, mark)
     if found is None:
         base = None if load_base is None else load_base()
@@ -141,9 +144,9 @@ def _head(setting: Setting) -> dict[str, Any]:
     return {"label": setting.label, "temperature": setting.temperature, "batch": setting.rows}
 
 
-def _mark_of(tasks: Sequence[Task]) -> str:
-    """Tells sets of tasks apart."""
-    return hashlib.sha256(json.dumps([asdict(task) for task in tasks], default=str).encode()).hexdigest()[:16]
+def _mark_of(value: Any) -> str:
+    """Tells sets of tasks, and runs, apart."""
+    return hashlib.sha256(json.dumps(value, default=str, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _kept(path: Path, mark: Mapping[str, Any]) -> dict[str, Any] | None:

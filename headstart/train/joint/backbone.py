@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -94,8 +95,8 @@ class Backbone:
                 self.model.save_pretrained(output)
             if tokenizer is not None:
                 tokenizer.save_pretrained(output)
-        except OSError as error:
-            raise TrainingError(f"cannot write the model to {output}: {error.strerror or error}; make room and resume") from error
+        except (OSError, SafetensorError) as error:
+            raise TrainingError(f"cannot write the model to {output}: {error}; make room and resume") from error
 
 
 def _cast(model: nn.Module, dtype: torch.dtype) -> None:

@@ -40,6 +40,8 @@ def load_checkpoint(path: Path, trainer: JointTrainer) -> None:
             raise KeyError(f"it holds {len(saved)} tensors of the model; expected {len(trained)}")
         with torch.no_grad():
             for name, parameter in trained.items():
+                if saved[name].shape != parameter.shape:  # it would be broadcast
+                    raise ValueError(f"{name} has shape {list(saved[name].shape)}; expected {list(parameter.shape)}")
                 parameter.copy_(saved[name])
         state: dict[int, dict[str, Any]] = {}
         for name, tensor in _under(tensors, "optimizer/").items():

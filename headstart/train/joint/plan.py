@@ -18,6 +18,8 @@ class JointPlan:
     model: str
     options: dict[str, Any]
     steps: int
+    given: str = ""
+    """Of the heads that it began with and of the recorded answers, which a directory's name does not tell."""
 
     def save(self, path: Path) -> None:
         write_atomically(path, (json.dumps({"format": _FORMAT, **asdict(self)}, indent=2) + "\n").encode())

@@ -5,8 +5,10 @@ lie in ``OUTPUT/headstart`` and, with LoRA, the adapter in ``OUTPUT/adapter``; `
 Source: Medusa (Cai et al. 2024), sections 2.2.2 and 2.3.2.
 """
 
+import hashlib
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -89,6 +91,7 @@ def train_joint(
     backbone, tokenizer = _backbone(model, where, options)
     directory.check_base(backbone.base)
     data = _data(shards, backbone, options, reporter)
+    given = _fingerprint(heads, data.texts)
     order = RowOrder(data.texts, length=options.length, batch=options.batch, seed=options.seed)
     trainer = JointTrainer(
         backbone,
@@ -107,14 +110,26 @@ def train_joint(
     if plan is None:
         if options.minutes is not None:
             trainer.steps = max(4, int(options.minutes * 60 / trainer.seconds_per_step()))
-        plan = JointPlan(model, options.identity, trainer.steps)
+        plan = JointPlan(model, options.identity, trainer.steps, given)
         plan.save(run / "run.json")
+    elif plan.given != given:
+        raise TrainingError(
+            f"the heads, or the answers in {shards}, are not those that the run in {run} was started with; put them back, or start"
+            " anew in an empty directory"
+        )
     reporter.say(
         f"{len(data.texts):,} answers, {trainer.order.per_epoch:,} steps an epoch, {trainer.steps:,} steps; perplexity"
         f" {before.quality.perplexity:.4f} before, {worth_of(before, grows=heads.config.kind == 'medusa').line}"
     )
     _train(trainer, data, before, run, reporter, checkpoint_seconds)
     return _finish(trainer, model, tokenizer, data, before, output, options, reporter, begun)
+
+
+def _fingerprint(heads: MedusaHeads, texts: Sequence[Text]) -> str:
+    """What the first stage left: which tokens the heads know, and how much was recorded."""
+    ids = b"" if heads.draft_ids_V is None else heads.draft_ids_V.cpu().numpy().tobytes()
+    counts = f"{heads.config.to_dict()} {len(texts)} {sum(len(text.ids) for text in texts)}"
+    return hashlib.blake2b(ids + counts.encode(), digest_size=12).hexdigest()
 
 
 def _given(model: str, options: JointOptions) -> tuple[HeadsDirectory, MedusaHeads, Path]:
@@ -227,6 +242,11 @@ def _finish(
     longest = max(text.answer for text in data.kept)
     outs = llm.generate([text.ids[: text.prompt].tolist() for text in asked], max_new_tokens=longest, temperature=0.0)
     own = [_own_text(text, list(out.token_ids), options.length) for text, out in zip(asked, outs, strict=True)]
+    if all(text.answer < 2 for text in own):
+        raise TrainingError(
+            f"the trained model, which is in {output}, answers every held-out prompt with a single token, so that there is nothing"
+            " to make a tree from. Train with a lower --lr or fewer steps"
+        )
     seen = look(backbone, trainer.objective, own, options.length)
     counts, total = joint_counts(seen.guesses.rank_EK, seen.spans)
     tree = grow(counts, TREE_NODES)

@@ -4,7 +4,7 @@ Shapes: S recorded states of a shard, D hidden.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -56,6 +56,8 @@ def read_texts(directory: Path, *, length: int, hidden_size: int, vocab_size: in
     cut = number = 0
     while (path := shard_path(directory, number)).exists():
         shard = read_shard(path)
+        if not len(shard.hidden_SD):  # answers of one token each, which have no state: it is of no width yet
+            shard = replace(shard, hidden_SD=shard.hidden_SD.new_zeros(0, hidden_size))
         if shard.hidden_SD.shape[1] != hidden_size or _top(shard) >= vocab_size:
             raise DataError(
                 f"{path} was recorded with another model: its states have {shard.hidden_SD.shape[1]} numbers and ids up to"

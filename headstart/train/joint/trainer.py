@@ -104,7 +104,8 @@ class JointTrainer:
         norm = float(torch.nn.utils.clip_grad_norm_(self._model_parameters, _CLIP))
         heads_norm = float(torch.nn.utils.clip_grad_norm_(self._head_parameters, _CLIP))
         report = _report(step, own, heads_K, whole, rate, weight, norm, heads_norm)
-        if not all(map(math.isfinite, (report.own, report.loss, norm, heads_norm))):
+        heads_loss = report.loss if any(whole.heads_K) else 0.0
+        if not all(map(math.isfinite, (report.own, heads_loss, norm, heads_norm))):
             self.optimizer.zero_grad(set_to_none=True)
             raise TrainingError(
                 f"step {step + 1}: the model's loss is {report.own}, the heads' {report.loss}, the gradients' norms {norm} and"
@@ -142,7 +143,8 @@ def _report(
 ) -> StepReport:
     loss_K = [nats / count if count else float("nan") for nats, count in zip(heads_K, whole.heads_K, strict=True)]
     present = [DECAY**k * nats for k, nats in enumerate(loss_K) if whole.heads_K[k]]
-    loss = sum(present) / sum(DECAY**k for k in range(len(loss_K)))
+    # a batch of answers of one token each has nothing for the heads
+    loss = sum(present) / sum(DECAY**k for k in range(len(loss_K))) if present else float("nan")
     return StepReport(step, own / whole.answer, loss, loss_K, rate, weight, norm, heads_norm)
 
 

@@ -14,7 +14,7 @@ _LEFT_OUT = {"test", "tests", "idlelib", "site-packages", "dist-packages", "lib2
 
 
 def documents(paths: Sequence[Path]) -> list[str]:
-    """The texts of all files, in order of their names. A few long ones are cut at ends of lines, so that some can be held out.
+    """The texts of all files, in order of their names. A few long ones are cut into pieces, so that some can be held out.
 
     Raises:
         DataError: a file is missing, is no UTF-8 text, or there is no text at all.
@@ -56,12 +56,22 @@ def _read(file: Path) -> str:
         raise DataError(f"{file} cannot be read: {error.strerror or error}") from error
 
 
+def _parts(line: str) -> Iterable[str]:
+    """A line, or pieces of one that is longer than a piece, cut behind spaces where there are any."""
+    start = 0
+    while len(line) - start > _PIECE:
+        end = line.rfind(" ", start + 1, start + _PIECE) + 1 or start + _PIECE
+        yield line[start:end]
+        start = end
+    yield line[start:]
+
+
 def _pieces(text: str) -> Iterable[str]:
     piece: list[str] = []
     size = 0
-    for line in text.splitlines(keepends=True):
-        piece.append(line)
-        size += len(line)
+    for part in (part for line in text.splitlines(keepends=True) for part in _parts(line)):
+        piece.append(part)
+        size += len(part)
         if size >= _PIECE:
             yield "".join(piece)
             piece, size = [], 0

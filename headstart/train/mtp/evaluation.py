@@ -1,6 +1,7 @@
 """What heads know of a text: losses, and guesses by rank.
 
-Shapes: E examples (positions), T positions of a text, N heads, K heads after the first, R ranks, V vocabulary.
+Shapes: E examples (positions), T positions of a text, S positions in a slice, N heads, K heads after the first, R ranks (or
+positions of a batch), V vocabulary.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,7 @@ import torch.nn.functional as F
 
 from headstart.train.batches import AnswerSpan
 from headstart.train.mtp.headed_model import HeadedModel
+from headstart.train.mtp.objective import SLICE_LOGITS
 from headstart.train.simulation import BEYOND, WIDTH, Guesses
 
 
@@ -30,14 +32,17 @@ def on_true_text(headed: HeadedModel, texts: Iterable[torch.Tensor]) -> HeldOut:
     """Every head at every position of batches B x T that has a target for all of them."""
     count = 1 + len(headed.layers)
     nats_N, right_N, positions = [0.0] * count, [0] * count, 0
+    rows = max(1, SLICE_LOGITS // headed.vocab_size)  # no more logits at a time than in training
     for ids_BT in texts:
         ids_BT = ids_BT.to(headed.model.device)
         length = ids_BT.shape[1] - count
-        for n, logits_BTV in enumerate(_logits(headed, ids_BT[:, :length])):
-            labels_BT = ids_BT[:, n + 1 : n + 1 + length]
-            nats_N[n] += float(F.cross_entropy(logits_BTV.float().flatten(0, 1), labels_BT.flatten(), reduction="sum"))
-            right_N[n] += int((logits_BTV.argmax(-1) == labels_BT).sum())
-        positions += labels_BT.numel()
+        for n, states_BTD in enumerate(_states(headed, ids_BT[:, :length])):
+            labels_R, states_RD = ids_BT[:, n + 1 : n + 1 + length].flatten(), states_BTD.flatten(0, 1)
+            for states_SD, labels_S in zip(states_RD.split(rows), labels_R.split(rows), strict=True):
+                logits_SV = headed.unembed(states_SD).float()
+                nats_N[n] += float(F.cross_entropy(logits_SV, labels_S, reduction="sum"))
+                right_N[n] += int((logits_SV.argmax(-1) == labels_S).sum())
+        positions += ids_BT.shape[0] * length
     return HeldOut([nats / positions for nats in nats_N], [right / positions for right in right_N], positions)
 
 
@@ -57,10 +62,10 @@ def guesses_on(headed: HeadedModel, texts: Sequence[tuple[Sequence[int], Sequenc
         start = len(prompt) - 1
         rank_EK = torch.full((count, heads), BEYOND, dtype=torch.int8)
         log_q_EKR = torch.full((count, heads, WIDTH), float("-inf"))
-        for n, logits_1TV in enumerate(_logits(headed, ids_T[None])):
+        for n, states_1TD in enumerate(_states(headed, ids_T[None])):
             if n == 0:
                 continue
-            log_q_EV = logits_1TV[0, start : start + count].float().log_softmax(-1).cpu()
+            log_q_EV = headed.unembed(states_1TD[0, start : start + count]).float().log_softmax(-1).cpu()
             best_ER = log_q_EV.topk(WIDTH, sorted=True)
             log_q_EKR[:, n - 1] = best_ER.values
             labels_E = ids_T[start + n + 1 :][:count].cpu()
@@ -73,9 +78,9 @@ def guesses_on(headed: HeadedModel, texts: Sequence[tuple[Sequence[int], Sequenc
     return Guesses(torch.cat(ranks), torch.cat(scores)), spans
 
 
-def _logits(headed: HeadedModel, ids_BT: torch.Tensor) -> Iterable[torch.Tensor]:
-    """Those of one head after the other, B x T x V."""
+def _states(headed: HeadedModel, ids_BT: torch.Tensor) -> Iterable[torch.Tensor]:
+    """What the unembedding reads of one head after the other, B x T x D."""
     trunk = headed.trunk(ids_BT)
-    yield headed.unembed(trunk.first_BTD)
+    yield trunk.first_BTD
     for layer in headed.layers:
-        yield headed.unembed(layer(trunk.leaf_BTD))
+        yield layer(trunk.leaf_BTD)

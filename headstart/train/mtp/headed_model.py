@@ -22,6 +22,7 @@ class HeadedModel(Protocol):
     model: PreTrainedModel
     layers: nn.ModuleList
     """The heads after the first."""
+    vocab_size: int
 
     def trunk(self, ids_BT: torch.Tensor) -> Trunk:
         """A pass up to where the heads begin, and the first head's."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 from transformers import PreTrainedModel
 
@@ -19,6 +20,9 @@ from headstart.errors import TrainingError, UnsupportedModelError
 from headstart.models.config_facts import logit_scale
 from headstart.models.projection import finish
 from headstart.train.mtp.objective import Trunk
+
+_TRIED = 8  # positions at which a copy is compared with its original
+_ALIKE = 1e-2  # of the length; what is computed otherwise is tenths away
 
 
 class LayerHeads:
@@ -36,9 +40,13 @@ class LayerHeads:
                 " family with at least two layers, or --head residual"
             )
         self.model, self._base = model, base
+        unembedding: Any = model.get_output_embeddings()
+        self.vocab_size = int(unembedding.weight.shape[0])
         self._scale, self._softcap = logit_scale(model.config)
         self._config = _config_of(model, count)
         self.layers = nn.ModuleList(_layer_like(base.layers[-1], self._config) for _ in range(count))
+        if count:
+            self._check_alike()
 
     def trunk(self, ids_BT: torch.Tensor) -> Trunk:
         cut: list[torch.Tensor] = []
@@ -46,6 +54,29 @@ class LayerHeads:
             states_BTD = _states_before(self._base.norm, self._base, ids_BT)
         output_BTD, leaf_BTD = cut
         return Trunk(output_BTD, leaf_BTD, states_BTD)
+
+    @torch.no_grad()
+    def _check_alike(self) -> None:
+        """Raises UnsupportedModelError where a copy of the last layer, or the norm that heads are saved with, computes something
+        else than the model's own: norms that add one, other activations, multipliers."""
+        training = self.model.training
+        untyped: Any = self.model
+        untyped.eval()
+        ids_BT = torch.arange(_TRIED, device=self._base.embed_tokens.weight.device)[None] % self.vocab_size
+        trunk = self.trunk(ids_BT)
+        untyped.train(training)
+        states_BTD = trunk.first_BTD
+        weight_D = self._base.norm.weight
+        pairs = {
+            "last layer": (self.layers[0](trunk.leaf_BTD), states_BTD),
+            "final norm": (F.rms_norm(states_BTD, weight_D.shape, weight_D, self._config.norm_eps), self._base.norm(states_BTD)),
+        }
+        for what, (ours, theirs) in pairs.items():
+            if not float((ours - theirs).norm()) < _ALIKE * float(theirs.norm()):
+                raise UnsupportedModelError(
+                    f"the {what} of {type(self.model).__name__} is not computed as in a Llama; use --head residual, or train from"
+                    " scratch"
+                )
 
     def unembed(self, states: torch.Tensor) -> torch.Tensor:
         head: Any = self.model.get_output_embeddings()
@@ -91,6 +122,8 @@ def _states_before(norm: nn.Module, base: Any, ids_BT: torch.Tensor) -> torch.Te
 def _config_of(model: PreTrainedModel, count: int) -> MtpConfig:
     base: Any = model.base_model
     config: Any = model.config.get_text_config()
+    if not hasattr(config, "rms_norm_eps"):
+        raise UnsupportedModelError(f"{type(model).__name__} has no RMS norms, as Llamas have; use --head residual")
     attention = base.layers[-1].self_attn
     embeddings: Any = model.get_output_embeddings()
     heads, kv_heads = int(config.num_attention_heads), int(getattr(config, "num_key_value_heads", config.num_attention_heads))

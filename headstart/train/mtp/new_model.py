@@ -6,8 +6,10 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from headstart.errors import TrainingError
+from headstart.models.config_facts import context_length
 from headstart.models.source import find, load_pretrained
 from headstart.train.mtp.options import MtpOptions
+from headstart.train.mtp.stream import step_seed
 
 _CONTEXTS = 2
 """Context length of a new model, in training lengths."""
@@ -30,20 +32,25 @@ def new_model(options: MtpOptions, vocab_size: int, end: int) -> LlamaForCausalL
         eos_token_id=end,
         pad_token_id=None,
     )
-    torch.manual_seed(options.seed)
+    torch.manual_seed(step_seed(options.seed, 0))
     return LlamaForCausalLM(config)
 
 
-def given_model(name: str, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """A model to continue, in float32, and its tokenizer.
+def given_model(name: str, length: int, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """A model to continue on texts of so many positions, in float32, and its tokenizer.
 
     Raises:
-        TrainingError: it has no tokenizer, or none that can end a text.
+        TrainingError: it has no tokenizer, or none that can end a text; its context is shorter; its weights are quantised.
         ModelNotFoundError, UnsupportedModelError: it cannot be loaded.
     """
     model, tokenizer, _ = load_pretrained(find(name), torch.float32, device)
     if tokenizer is None or tokenizer.eos_token_id is None:
         raise TrainingError(f"{name} came without a tokenizer that has an end-of-text token; put one beside the model")
+    if getattr(model, "hf_quantizer", None) is not None:
+        raise TrainingError(f"{name} is quantised, and weights of a few bits cannot be trained; name the model before that")
+    context = context_length(model.config.get_text_config(), None)
+    if length > context:
+        raise TrainingError(f"length is {length}, and {name} has a context of {context} positions; give a smaller --length")
     untyped: Any = model
     untyped.requires_grad_(True)
     return model, tokenizer

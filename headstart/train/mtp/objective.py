@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-_SLICE_LOGITS = 1 << 24  # 64 MB in float32
+SLICE_LOGITS = 1 << 24
+"""Logits that are computed at a time: 64 MB in float32."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def backward_by_heads(
         states_BTD.backward(grad_BTD)
         losses.append(loss)
         del states_BTD, grad_BTD
+        torch.clear_autocast_cache()  # the head's matrices in the reduced precision: they are not read again
     assert trunk.leaf_BTD.grad is not None, "no head has a weight"
     if trunk.output_BTD.requires_grad:
         trunk.output_BTD.backward(trunk.leaf_BTD.grad)
@@ -80,7 +82,7 @@ def _through_unembedding(
     states_RD = states_BTD.flatten(0, 1)
     grad_RD = torch.empty_like(states_RD)
     total = torch.zeros((), dtype=torch.float64, device=states_RD.device)
-    rows, size = len(states_RD), max(1, _SLICE_LOGITS // vocab)
+    rows, size = len(states_RD), max(1, SLICE_LOGITS // vocab)
     for start in range(0, rows, size):
         part_RD = states_RD[start : start + size].detach().requires_grad_()
         logits_RV = unembed(part_RD)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headstart.drafters.base_check import base_sample
@@ -37,6 +38,7 @@ from headstart.train.simulation import cross_simulated, joint_counts
 from headstart.trees.search import grow
 from headstart.tuning.calibration import fit_calibration
 
+LOG = "log.jsonl"
 HEADS = "headstart"
 """The folder in a model's directory where heads are found."""
 TREE_NODES, DEFAULT_NODES = 64, 8
@@ -67,9 +69,9 @@ def train_mtp(output: Path, *, options: MtpOptions, device: str | torch.device =
     head = headed(model, options.heads - 1, options.head)
     trainer = MtpTrainer(head, stream_S, options, where)
     reporter.say(f"{len(stream_S):,} tokens of text; {trainer.steps:,} steps, {options.heads} heads")
-    _train(trainer, Log(output / "log.jsonl"), reporter)
-    known = on_true_text(head, texts_in_order(kept_S, options.length + options.heads, options.batch))
+    _train(trainer, Log(output / LOG, "Make room and train again"), reporter)
     _save_model(model, tokenizer, output)
+    known = on_true_text(head, texts_in_order(kept_S, options.length, options.heads, options.batch))
     result = MtpResult(
         directory=output,
         text_tokens=len(stream_S),
@@ -93,17 +95,18 @@ def train_mtp(output: Path, *, options: MtpOptions, device: str | torch.device =
 def _make(output: Path) -> None:
     try:
         output.mkdir(parents=True, exist_ok=True)
-        taken = next(output.iterdir(), None)
+        taken = next((path for path in output.iterdir() if path.name != LOG), None)
     except OSError as error:
         raise TrainingError(f"cannot write to {output}: {error.strerror or error}; choose another output directory") from error
     if taken is not None:
         raise TrainingError(f"{output} is not empty (it holds {taken.name}); choose another output directory")
+    (output / LOG).unlink(missing_ok=True)  # all that a run leaves behind that failed before there was a model
 
 
 def _model(options: MtpOptions, texts: Sequence[str], device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, int]:
     """Model, tokenizer, and the id that ends a document."""
     if options.model is not None:
-        given, tokenizer = given_model(options.model, device)
+        given, tokenizer = given_model(options.model, options.length, device)
         return given, tokenizer, int(tokenizer.eos_token_id)
     learned = learn_tokenizer(texts, options.vocab_size)
     end = int(learned.eos_token_id)
@@ -121,6 +124,7 @@ def _train(trainer: MtpTrainer, log: Log, reporter: Reporter) -> None:
             if (step + 1) % every == 0 or step + 1 == trainer.steps:
                 each = ", ".join("off" if loss is None else f"{loss:.3f}" for loss in report.loss_N)
                 reporter.say(f"step {step + 1:,}: loss by head {each}")
+    trainer.end()
 
 
 def _save_model(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, output: Path) -> None:
@@ -128,8 +132,8 @@ def _save_model(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, outp
         with no_progress_bars():
             model.save_pretrained(output)
         tokenizer.save_pretrained(output)
-    except OSError as error:
-        raise TrainingError(f"cannot write the model to {output}: {error.strerror or error}; make room and train again") from error
+    except (OSError, SafetensorError) as error:
+        raise TrainingError(f"cannot write the model to {output}: {error}; make room and train again") from error
 
 
 def _with_heads(head: HeadedModel, result: MtpResult, kept_S: torch.Tensor, options: MtpOptions, device: torch.device) -> MtpResult:
@@ -153,6 +157,7 @@ def _with_heads(head: HeadedModel, result: MtpResult, kept_S: torch.Tensor, opti
         total=total,
         calibration=fit_calibration(seen.log_q_EKR, seen.rank_EK.long()),
     )
+    directory.save_pretrained(output / HEADS)  # before the hours of a large model's measurement; the figures follow
     llm = LLM(plain.model, plain.tokenizer, heads=directory, drafter="mtp" if options.head == "layer" else "medusa")
     result = replace(
         result,

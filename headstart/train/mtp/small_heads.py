@@ -13,17 +13,29 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from headstart.drafters.heads import HeadsConfig, MedusaHeads
+from headstart.errors import UnsupportedModelError
 from headstart.models.config_facts import logit_scale
 from headstart.models.projection import finish
 from headstart.train.mtp.objective import Trunk
 
 
 class SmallHeads:
-    """Residual or linear heads behind the model's last hidden state; the first head is the LM head alone."""
+    """Residual or linear heads behind the model's last hidden state; the first head is the LM head alone.
+
+    Raises:
+        UnsupportedModelError: linear heads for a model whose logits are more than a product.
+    """
 
     def __init__(self, model: PreTrainedModel, count: int, *, residual: bool) -> None:
         self.model, self._base = model, model.base_model
+        unembedding: Any = model.get_output_embeddings()
+        self.vocab_size = int(unembedding.weight.shape[0])
         self._scale, self._softcap = logit_scale(model.config)
+        if not residual and (unembedding.bias is not None or self._softcap is not None):
+            raise UnsupportedModelError(
+                f"the logits of {type(model).__name__} have a bias or a cap, and linear heads are saved as matrices alone; use"
+                " --head residual"
+            )
         hidden = int(model.config.get_text_config().hidden_size)
         self._residual = residual
         self._maps = [_SmallHead(hidden, residual) for _ in range(count)]

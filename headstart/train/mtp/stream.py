@@ -35,27 +35,38 @@ def held_out(texts: Sequence[str], every: int = 20) -> tuple[list[str], list[str
     return [text for i, text in enumerate(texts) if i not in kept], [text for i, text in enumerate(texts) if i in kept]
 
 
+_FURTHEST = 16
+"""Ids that are left behind the last piece at least, so that models with up to so many heads read the same pieces."""
+
+
 class Crops:
     """Random pieces of a stream, in an order that depends on the seed alone.
 
     A piece may cross from one document into the next, over the token that ends it.
     """
 
-    def __init__(self, stream_S: torch.Tensor, *, length: int, batch: int, seed: int) -> None:
-        if len(stream_S) < length + 1:
+    def __init__(self, stream_S: torch.Tensor, *, length: int, ahead: int, batch: int, seed: int) -> None:
+        """``ahead``: further ids of a piece, the targets of its last positions. Where pieces begin does not depend on it."""
+        self._starts = len(stream_S) - length - max(ahead, _FURTHEST) + 1
+        if self._starts < 1:
             raise DataError(
                 f"{len(stream_S)} tokens of text are too few for pieces of {length}; give more text, or a smaller --length"
             )
-        self._stream_S, self._length, self._batch, self._seed = stream_S, length, batch, seed
+        self._stream_S, self._length, self._batch, self._seed = stream_S, length + ahead, batch, seed
 
     def __getitem__(self, step: int) -> torch.Tensor:
         """The ids of a step, B x T, int64."""
-        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + step)
-        start_B = torch.randint(0, len(self._stream_S) - self._length + 1, (self._batch,), generator=generator)
+        generator = torch.Generator().manual_seed(step_seed(self._seed, step))
+        start_B = torch.randint(0, self._starts, (self._batch,), generator=generator)
         return self._stream_S[start_B[:, None] + torch.arange(self._length)].long()
 
 
-def texts_in_order(stream_S: torch.Tensor, length: int, batch: int) -> Iterable[torch.Tensor]:
-    """Pieces one after the other, without overlap, in batches B x T."""
-    pieces_PT = stream_S[: len(stream_S) // length * length].view(-1, length)
+def step_seed(seed: int, step: int) -> int:
+    """Another for each step of a run, and one that torch takes."""
+    return (seed * 1_000_003 + step) & 0x7FFF_FFFF_FFFF_FFFF
+
+
+def texts_in_order(stream_S: torch.Tensor, length: int, ahead: int, batch: int) -> Iterable[torch.Tensor]:
+    """Pieces of ``length`` one after the other, each with the ``ahead`` ids that follow it, in batches B x (length + ahead)."""
+    pieces_PT = stream_S.unfold(0, length + ahead, length)
     return (part.long() for part in pieces_PT.split(batch))

@@ -17,7 +17,7 @@ from headstart.train.mtp.curriculum import weights_at
 from headstart.train.mtp.headed_model import HeadedModel, matrix_parameters
 from headstart.train.mtp.objective import backward_by_heads
 from headstart.train.mtp.options import MtpOptions
-from headstart.train.mtp.stream import Crops
+from headstart.train.mtp.stream import Crops, step_seed
 from headstart.train.schedule import learning_rate
 
 _BETAS = (0.9, 0.95)
@@ -49,11 +49,9 @@ class MtpTrainer:
     def __init__(self, headed: HeadedModel, stream: torch.Tensor, options: MtpOptions, device: torch.device) -> None:
         self.headed, self.device, self.steps = headed, device, options.steps
         self.operations = 0.0
-        for module in (headed.model, headed.layers):
-            untyped: Any = module  # transformers wraps the types of these methods away
-            untyped.to(device).train()
+        self._set_training(True)
         self._options = options
-        self._crops = Crops(stream, length=options.length + options.heads, batch=options.batch, seed=options.seed)
+        self._crops = Crops(stream, length=options.length, ahead=options.heads, batch=options.batch, seed=options.seed)
         self.parameters = _distinct(headed)
         self.optimizer = _optimizer(self.parameters, options.lr)
         self._dtype = torch.bfloat16 if has_bfloat16(device) else torch.float32
@@ -71,10 +69,13 @@ class MtpTrainer:
         weights = weights_at(step, self.steps, options.weights, options.schedule)
         ids_BT = self._crops[step].to(self.device)
         reduced = self._dtype != torch.float32
-        with torch.autocast(self.device.type, self._dtype) if reduced else nullcontext():
+        precision = torch.autocast(self.device.type, self._dtype) if reduced else nullcontext()
+        with torch.random.fork_rng(devices=[]), precision:
+            torch.manual_seed(step_seed(options.seed, step))  # of dropout, where a model has it
             trunk = self.headed.trunk(ids_BT[:, : options.length])
-            vocab = int(self.headed.model.get_output_embeddings().weight.shape[0])
-            losses = backward_by_heads(trunk, list(self.headed.layers), self.headed.unembed, vocab, ids_BT, weights)
+            losses = backward_by_heads(
+                trunk, list(self.headed.layers), self.headed.unembed, self.headed.vocab_size, ids_BT, weights
+            )
         norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, _CLIP))
         loss = sum(weight * nats for weight, nats in zip(weights, losses, strict=True) if nats is not None)
         if not (math.isfinite(loss) and math.isfinite(norm)):
@@ -86,6 +87,15 @@ class MtpTrainer:
         self.optimizer.zero_grad(set_to_none=True)
         self.operations += options.batch * options.length * self.token_operations(sum(loss is not None for loss in losses))
         return StepReport(step, loss, losses, rate, norm)
+
+    def end(self) -> None:
+        """Training is over: from here on model and heads are what they are when they decode, without dropout."""
+        self._set_training(False)
+
+    def _set_training(self, training: bool) -> None:
+        for module in (self.headed.model, self.headed.layers):
+            untyped: Any = module  # transformers wraps the types of these methods away
+            untyped.to(self.device).train(training)
 
     def token_operations(self, heads: int) -> float:
         """Operations of training on one token with so many heads."""

@@ -14,6 +14,8 @@ def test_right_and_wrong() -> None:
     assert run_code(ADD.replace("+", "-"), TESTS) == CodeRun(False, "AssertionError: ")
     assert run_code("def add(a, b) return", TESTS).reason.startswith("SyntaxError")
     assert run_code("x = 1", TESTS) == CodeRun(False, "NameError: name 'add' is not defined")
+    linked = "from dataclasses import dataclass\n@dataclass\nclass Node:\n    next: 'Node' = None\n"
+    assert run_code(f"from __future__ import annotations\n{linked}{ADD}", TESTS) == CodeRun(True)
     assert run_code(f"import math, re, collections\n{ADD}print(add(1, 2))", TESTS) == CodeRun(True)
 
 
@@ -29,6 +31,7 @@ def test_right_and_wrong() -> None:
         ("import os; os.fork()", "PermissionError: os.fork is not allowed here"),
         ("open('x', 'w')", "PermissionError: open is not allowed here"),
         ("import os; os.open('x', os.O_CREAT | os.O_WRONLY)", "PermissionError: open is not allowed here"),
+        ("import sqlite3; sqlite3.connect('x.db')", "PermissionError: sqlite3.connect is not allowed here"),
         ("import os; os.remove('x')", "PermissionError: os.remove is not allowed here"),
         ("import headstart", "ModuleNotFoundError: No module named 'headstart'"),
         ("import os\nassert not set(os.environ) - {'LD_LIBRARY_PATH', 'LC_CTYPE'}, os.environ\nassert 0", "AssertionError: "),
@@ -81,3 +84,12 @@ def test_where_the_code_is() -> None:
     assert code_of(fenced, "sub") == "import math\n"
     assert code_of(f"```\n{ADD}", "add") == ADD  # cut off before the fence was closed
     assert code_of(ADD, "add") == ADD
+    listed = "1. Here:\n   ```python\n   def add(a, b):\n       return a + b\n   ```\n"
+    for answer in (
+        listed,
+        f" {ADD}",
+        f"{ADD}\nFor example:\n```\nprint(add(1, 2))\n```",
+        f"{ADD}\nThis adds two numbers.",
+        f"{ADD}```\nThis adds two numbers.",  # the fence was never opened
+    ):
+        assert run_code(code_of(answer, "add"), TESTS) == CodeRun(True), answer

@@ -25,6 +25,16 @@ from headstart.bench.quality.exact_match import last_number, matches, plain_word
         ("about 1,200.0", "1200", "number", True),
         ("minus 3 is -3", "-3", "number", True),
         ("twelve", "12", "number", False),
+        ("It is \u22125", "-5", "number", True),  # a minus as it is printed
+        ("It is \u22125", "5", "number", False),
+        ("He loses -$12.50", "-12.50", "number", True),
+        ("The range is 10-12", "12", "number", True),
+        ("x(2)-3", "3", "number", True),
+        ("It costs $.50", "0.50", "number", True),
+        ("It costs $.50", "50", "number", False),
+        ("दिन", "दान", "exact", False),  # vowel signs are parts of words
+        ("Vitamin C", "Vitamin A", "contains", False),  # the last word is no article
+        ("It is A.", "A", "contains", True),
         ("He pays\n#### 40", "200*.2=<<200*.2=40>>40\n#### 40", "number", True),  # a worked reference
     ],
 )

@@ -202,3 +202,16 @@ def test_a_broken_file(content: str, tasks: Path, tmp_path: Path) -> None:
     kept.write_text(content % mark if "%" in content else content)
     with pytest.raises(DataError, match="is broken"):
         survey(run, Asked(kinds="agreement"), None, Told())
+
+
+def test_what_was_found_of_another_run_is_not_read(tasks: Path, tmp_path: Path) -> None:
+    """The journal was deleted to measure another plan into the same directory."""
+    asked = Asked(tasks=tasks)
+    survey(ran(tiny_llm(), tmp_path / "out"), asked, None, Told())
+    before = (tmp_path / "out" / QUALITY).read_text()
+    (tmp_path / "out" / "runs.jsonl").unlink()
+    for kind in ("exact-match", "code"):
+        (tmp_path / "out" / kind / "runs.jsonl").unlink()
+    found = survey(ran(tiny_llm(), tmp_path / "out", temperatures=(1.0,)), asked, None, Told())
+    assert [row["label"] for row in found["answers"]] == ["batch 1, temperature 1"]
+    assert (tmp_path / "out" / QUALITY).read_text() != before

@@ -19,6 +19,7 @@ def text(first: int, length: int) -> Text:
 @torch.no_grad()
 def test_a_packed_text_has_the_states_that_it_has_alone(llama: LlamaForCausalLM, attention: str) -> None:
     """Two rows, the shorter one padded: in float64, each text's states are those of a pass over it alone."""
+    near = 1e-12 if attention == "sdpa" else 1e-5  # the eager softmax is float32, and sums rows of other lengths otherwise
     model = copy.deepcopy(llama).double()
     model.set_attn_implementation(attention)
     rows = rows_of([text(10, 5), text(30, 4), text(50, 7), text(70, 2)], 10)
@@ -31,5 +32,5 @@ def test_a_packed_text_has_the_states_that_it_has_alone(llama: LlamaForCausalLM,
         start = 0
         for each in row:
             alone_TD = model.model(each.ids[None, :-1]).last_hidden_state[0]
-            torch.testing.assert_close(states_TD[start : start + len(alone_TD)], alone_TD, atol=1e-12, rtol=1e-12)
+            torch.testing.assert_close(states_TD[start : start + len(alone_TD)], alone_TD, atol=near, rtol=near)
             start += len(alone_TD)

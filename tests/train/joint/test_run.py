@@ -1,5 +1,6 @@
 """Joint runs on a tiny model, from heads and recorded answers to a model that drafts for itself."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +9,15 @@ import torch
 from safetensors.torch import load_file
 
 import headstart
+from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, HeadstartError, InvalidParameterError, TrainingError
 from headstart.train.joint.options import JointOptions
 from headstart.train.joint.run import train_joint
+from headstart.train.joint.texts import read_texts
 from headstart.train.joint.trainer import JointTrainer, StepReport
 from headstart.train.shards import Answer, read_shard, shard_path, write_shard
+from headstart.train.states import StoredStates
 from tests.train.joint.conftest import Place
 
 OPTIONS = JointOptions(
@@ -73,6 +77,18 @@ def test_a_resumed_run_ends_with_the_same_bits(place: Place, tmp_path: Path, mon
         assert all(torch.equal(whole[name], killed[name]) for name in whole), file
     with pytest.raises(TrainingError, match=r"lr=0\.002, not 0\.1"):
         train_joint(place.model, tmp_path / "killed", options=replace(options, resume=True, lr=0.1), device="cpu")
+    other = tmp_path / "other-heads"  # put in the place of those that the run began with
+    heads = HeadsDirectory.from_pretrained(place.heads)
+    config = replace(heads.heads.config, num_layers=2)
+    HeadsDirectory(MedusaHeads(config), heads.tree, base_check=heads.base_check).save_pretrained(other)
+    saved = (tmp_path / "killed" / "run" / "run.json").read_text()
+    changed = replace(options, resume=True, heads=str(other), shards=place.shards)
+    (tmp_path / "killed" / "run" / "run.json").write_text(
+        saved.replace(json.dumps(place.heads), json.dumps(str(other))).replace('"shards": null', f'"shards": "{place.shards}"')
+    )
+    with pytest.raises(TrainingError, match=r"are not those that the run in .* was started with"):
+        train_joint(place.model, tmp_path / "killed", options=changed, device="cpu")
+    (tmp_path / "killed" / "run" / "run.json").write_text(saved)
     with pytest.raises(TrainingError, match="there is a run"):
         train_joint(place.model, tmp_path / "killed", options=options, device="cpu")
 
@@ -111,6 +127,19 @@ def test_answers_of_another_model_are_refused(place: Place, tmp_path: Path) -> N
         write_shard(shard_path(tmp_path, number), number * size, made, {})
     with pytest.raises(DataError, match="recorded with another model"):
         train_joint(place.model, tmp_path / "out", options=replace(OPTIONS, heads=place.heads, shards=tmp_path), device="cpu")
+
+
+def test_answers_of_one_token_have_no_states_and_do_no_harm(place: Place, tmp_path: Path) -> None:
+    """A shard of nothing else, before the others: it says nothing about their width."""
+    write_shard(shard_path(tmp_path, 0), 100, [[Answer([5, 6], [7], torch.zeros(0, 32), True, "test")]], {})
+    for number in range(2):
+        (tmp_path / shard_path(tmp_path, number + 1).name).write_bytes(shard_path(place.shards, number).read_bytes())
+    texts, _ = read_texts(tmp_path, length=40, hidden_size=32, vocab_size=260)
+    assert len(texts) == 25
+    options = replace(OPTIONS, heads=place.heads, shards=tmp_path, epochs=1)
+    assert train_joint(place.model, tmp_path / "out", options=options, device="cpu").perplexity > 1
+    stored = StoredStates([read_shard(shard_path(tmp_path, number)) for number in range(2)])
+    assert stored(torch.tensor([1]), torch.tensor([3])).shape == (1, 32)
 
 
 @pytest.mark.parametrize("change", [{"rank": 0}, {"dropout": 1.0}, {"lr": 0.0}, {"head_weight": -1.0}, {"length": 3}])

@@ -1,5 +1,6 @@
 """Losses, gradients and rates of joint training, against plain autograd on a tiny model."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from transformers import LlamaForCausalLM
 
 from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.errors import TrainingError
 from headstart.train.joint.backbone import Backbone
+from headstart.train.joint.checkpoint import load_checkpoint, save_checkpoint
 from headstart.train.joint.options import JointOptions
 from headstart.train.joint.packing import RowOrder
 from headstart.train.joint.texts import read_texts
@@ -139,6 +142,23 @@ def test_heads_learn_at_a_multiple_of_the_models_rate_biases_included(place: Pla
     assert {rate_of[id(p)] for p in made.backbone.trained().values()} == {report.rate}
     assert {rate_of[id(p)] for p in made.heads.parameters()} == {4 * report.rate}
     assert decay_of[id(made.heads.block_bias)] == 0 < decay_of[id(made.heads.block_weight)]
+
+
+def test_a_step_without_anything_for_the_heads(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers of one token each: the model learns them, and of the heads nothing is known."""
+    made = trainer(place)
+    short = [replace(text, ids=text.ids[: text.prompt + 1]) for row in made.order[0] for text in row]
+    monkeypatch.setattr(type(made.order), "__getitem__", lambda self, step: [[text] for text in short])
+    report = made.train_step()
+    assert math.isfinite(report.own)
+    assert math.isnan(report.loss)
+    assert made.step == 1
+
+
+def test_a_checkpoint_of_another_rank(place: Place, tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "checkpoint", trainer(place))
+    with pytest.raises(TrainingError, match=r"cannot be used: .* has shape \[.*\]; expected \[.*\]"):
+        load_checkpoint(tmp_path / "checkpoint", trainer(place, replace(OPTIONS, rank=1)))
 
 
 def test_the_heads_weight_rises_along_a_quarter_of_a_sine() -> None:

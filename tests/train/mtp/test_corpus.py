@@ -32,6 +32,15 @@ def test_a_few_long_texts_are_cut_at_lines(tmp_path: Path) -> None:
     assert all(piece.endswith("\n") for piece in pieces)
 
 
+def test_a_text_without_ends_of_lines_is_cut_behind_spaces(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("word " * 5000)
+    pieces = documents([tmp_path / "one.txt"])
+    assert "".join(pieces) == "word " * 5000
+    assert {len(piece) for piece in pieces[:-1]} == {4000}
+    (tmp_path / "one.txt").write_text("字" * 9000)
+    assert [len(piece) for piece in documents([tmp_path / "one.txt"])] == [4000, 4000, 1000]
+
+
 def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no file or directory"):
         documents([tmp_path / "nothing"])

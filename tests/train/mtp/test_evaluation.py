@@ -37,6 +37,7 @@ def counting(*steps: int) -> HeadedModel:
     headed: Any = SimpleNamespace(
         model=SimpleNamespace(device=torch.device("cpu")),
         layers=nn.ModuleList(Ahead(step) for step in steps[1:]),
+        vocab_size=VOCAB,
         trunk=trunk,
         unembed=lambda states: states,
     )

@@ -46,6 +46,11 @@ def test_models_that_cannot_be_cut() -> None:
         LayerHeads(build("gpt2"), 1)
     with pytest.raises(TrainingError, match="the last layer is a Phi3DecoderLayer, which is not of the Llama kind"):
         LayerHeads(build("phi3"), 1)
+    # the names are a Llama's, the norms add one to their weights
+    with pytest.raises(UnsupportedModelError, match=r"the last layer of Gemma2?ForCausalLM is not computed as in a Llama"):
+        LayerHeads(build("gemma2"), 1)
+    with pytest.raises(UnsupportedModelError, match="Starcoder2ForCausalLM has no RMS norms"):
+        LayerHeads(build("starcoder2"), 1)
 
 
 def test_training_leaves_generation_alone() -> None:

@@ -1,5 +1,6 @@
 """Training runs as a whole: what they leave behind, and whether it is right."""
 
+import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,13 @@ import headstart
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.mtp_heads import MtpHeads
 from headstart.errors import DataError, HeadsError, TrainingError
+from headstart.train.mtp.evaluation import on_true_text
+from headstart.train.mtp.headed_model import headed
 from headstart.train.mtp.options import MtpOptions
 from headstart.train.mtp.result import MtpResult
 from headstart.train.mtp.run import train_mtp
+from headstart.train.mtp.trainer import MtpTrainer
+from tests.tiny_models import build
 
 LINES = ["one two three four five six seven\n", "red green blue red green blue\n", "a b c d e f g h i j k l m n o p\n"]
 
@@ -165,3 +170,27 @@ def test_mistakes(options: MtpOptions, tmp_path: Path) -> None:
         train_mtp(tmp_path / "short", options=replace(options, text=(tmp_path / "short.txt",), tokens=2048))
     with pytest.raises(TrainingError, match=r"step \d+: the loss is .* and the gradient's norm nan"):
         train_mtp(tmp_path / "hot", options=replace(options, lr=1e30))
+    # what a failed run left is in nobody's way
+    assert [path.name for path in (tmp_path / "hot").iterdir()] == ["log.jsonl"]
+    train_mtp(tmp_path / "hot", options=replace(options, heads=1, tokens=2048))
+    assert [json.loads(line)["step"] for line in (tmp_path / "hot" / "log.jsonl").read_text().splitlines()] == [0, 1, 2, 3]
+
+
+def test_texts_longer_than_the_context_of_a_given_model(trained: MtpResult, options: MtpOptions, tmp_path: Path) -> None:
+    given = replace(options, model=str(trained.directory), length=200, tokens=8192, held_out=8192)
+    with pytest.raises(TrainingError, match=r"length is 200, and .* has a context of 128 positions"):
+        train_mtp(tmp_path / "out", options=given)
+
+
+def test_a_finished_run_has_no_dropout() -> None:
+    model = build("gpt2", dtype=torch.float32, resid_pdrop=0.5, embd_pdrop=0.5, attn_pdrop=0.5)
+    options = MtpOptions(head="residual", heads=2, length=64, batch=2, tokens=2048, held_out=2048)
+    stream = torch.arange(400, dtype=torch.int32) % 60
+    losses = []
+    for _ in range(2):  # and what it was in training follows from the seed
+        trainer = MtpTrainer(headed(copy.deepcopy(model), 1, "residual"), stream, options, torch.device("cpu"))
+        losses.append(trainer.train_step(0).loss)
+    assert losses[0] == losses[1]
+    trainer.end()
+    known = [on_true_text(trainer.headed, [stream[None, :60].long()]) for _ in range(2)]
+    assert known[0] == known[1]

@@ -3,9 +3,11 @@
 import pytest
 import torch
 
+from headstart.errors import UnsupportedModelError
 from headstart.train.mtp.new_model import new_model
 from headstart.train.mtp.options import MtpOptions
 from headstart.train.mtp.small_heads import SmallHeads
+from tests.tiny_models import build
 
 SMALL = MtpOptions(hidden_size=16, intermediate_size=32, attention_heads=2, kv_heads=1, layers=2, length=64)
 
@@ -23,6 +25,12 @@ def test_they_guess_what_they_were_trained_to_guess(residual: bool) -> None:
         exported = heads.heads("tiny").double()
         drafted = exported(trunk.leaf_BTD[0], None, shared=model.lm_head)
     assert torch.allclose(drafted, trained, atol=1e-5)  # exported in float32
+
+
+def test_linear_heads_want_logits_that_are_a_product() -> None:
+    with pytest.raises(UnsupportedModelError, match=r"have a bias or a cap.*--head residual"):
+        SmallHeads(build("gemma2"), 1, residual=False)
+    SmallHeads(build("gemma2"), 1, residual=True)
 
 
 def test_they_begin_as_the_models_own_head() -> None:

@@ -40,19 +40,21 @@ def test_each_twentieth_text_is_held_out() -> None:
 
 def test_crops_depend_on_seed_and_step_alone() -> None:
     stream = torch.arange(100, dtype=torch.int32)
-    crops = Crops(stream, length=10, batch=3, seed=5)
+    crops = Crops(stream, length=8, ahead=2, batch=3, seed=5)
     third = crops[3]
     assert third.shape == (3, 10)
     assert (third[:, 1:] - third[:, :-1] == 1).all()  # neighbours of the stream
-    assert torch.equal(Crops(stream, length=10, batch=3, seed=5)[3], third)
+    assert torch.equal(Crops(stream, length=8, ahead=2, batch=3, seed=5)[3], third)
     assert not torch.equal(crops[4], third)
-    assert not torch.equal(Crops(stream, length=10, batch=3, seed=6)[3], third)
-    ends = torch.cat([crops[step][:, -1] for step in range(200)])
-    assert (ends.min(), ends.max()) == (9, 99)  # of 600 draws the chance to miss one of 91 places is 0.0013
+    assert not torch.equal(Crops(stream, length=8, ahead=2, batch=3, seed=6)[3], third)
+    assert torch.equal(Crops(stream, length=8, ahead=1, batch=3, seed=5)[3], third[:, :-1])  # a twin reads the same pieces
+    assert crops[3].shape == Crops(stream, length=8, ahead=2, batch=3, seed=20260101123000)[10**9].shape
+    firsts = torch.cat([crops[step][:, 0] for step in range(200)])
+    assert (firsts.min(), firsts.max()) == (0, 76)  # of 600 draws the chance to miss one of 77 places is 0.0004
     with pytest.raises(DataError, match="5 tokens of text are too few"):
-        Crops(stream[:5], length=10, batch=1, seed=0)
+        Crops(stream[:5], length=8, ahead=2, batch=1, seed=0)
 
 
 def test_texts_in_order() -> None:
-    batches = list(texts_in_order(torch.arange(11, dtype=torch.int32), 3, 2))
-    assert [batch.tolist() for batch in batches] == [[[0, 1, 2], [3, 4, 5]], [[6, 7, 8]]]
+    batches = list(texts_in_order(torch.arange(12, dtype=torch.int32), 3, 2, 2))
+    assert [batch.tolist() for batch in batches] == [[[0, 1, 2, 3, 4], [3, 4, 5, 6, 7]], [[6, 7, 8, 9, 10]]]
