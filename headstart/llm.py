@@ -17,9 +17,10 @@ from headstart.drafters.draft_options import DraftOptions
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.named import chosen_drafter, named_drafters
 from headstart.drafters.ngram import NODES as NGRAM_NODES
-from headstart.engine.budget import FixedBudget, TreeBudget
+from headstart.engine.budget import TreeBudget
 from headstart.engine.engine import Engine
 from headstart.engine.event import Event
+from headstart.engine.priced_budget import PricedBudget
 from headstart.engine.tuned_budget import tuned_budgets
 from headstart.errors import CapacityError, InvalidParameterError, PromptError
 from headstart.finding_heads import find_heads
@@ -142,7 +143,7 @@ class LLM:
         self.heads = heads
         budgets: dict[str, TreeBudget] = {}
         if nodes is None:
-            budgets["ngram"] = FixedBudget(NGRAM_NODES)
+            budgets["ngram"] = PricedBudget(NGRAM_NODES)
         if heads is not None:
             heads.check_base(model)
             if nodes is None:

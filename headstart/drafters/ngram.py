@@ -14,16 +14,17 @@ from headstart.drafters.ngram_index import NgramIndex
 from headstart.drafters.protocol import Budget, DrafterFacts
 from headstart.errors import InvalidParameterError
 from headstart.sampling.row import RowSampling
-from headstart.trees.best_first import Guess, grow
+from headstart.trees.best_first import Guess, Limit, grow
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.growth import LARGEST
 
 DEEPEST = 32
 """Guesses that follow one another at most."""
 NODES = 12
-"""Of a tree, the root included, where nobody says: eleven guesses in a row, as copied passages are long. Most stay smaller."""
+"""Of a tree, the root included, where nobody says: eleven guesses in a row, as copied passages are long. Most stay smaller: a guess
+has to be worth its price."""
 LEAST_WORTH = 0.02
-"""A guess that is right more rarely costs more time in the pass than it saves."""
+"""A guess that is right more rarely costs more time in the pass than it saves, wherever it runs."""
 _FADE = 0.7  # of an occurrence's weight against the next later one
 _BELIEF = 4.0  # observations that the word of _FIRST_TRUST counts for
 _FIRST_TRUST = (0.3, 0.55, 0.65, 0.7, 0.75)  # by length of the run; longer ones as the last
@@ -135,7 +136,7 @@ class NgramDrafter:
 
     def propose(self, rows: Sequence[int], sampling: Sequence[RowSampling], budgets: Sequence[Budget]) -> CandidateTree:
         roots = [state.generated[-1] for state in sampling]
-        limits = [(budget.nodes, min(budget.depth, DEEPEST)) for budget in budgets]
+        limits = [Limit(budget.nodes, min(budget.depth, DEEPEST), budget.price) for budget in budgets]
         texts = self.continuations(rows, sampling, budgets)
         return grow(roots, texts, limits, least=self._least, device=self._device)
 

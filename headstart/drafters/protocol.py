@@ -39,6 +39,9 @@ class Budget:
     """The root included; at least 1."""
     depth: int
     """Below the root; 0 leaves the root alone."""
+    price: float = 0.0
+    """What a further node adds to the time of a pass, in passes without guesses: a drafter that knows its guesses' chances can stop
+    where the next one is not worth it."""
 
 
 class Drafter(Protocol):

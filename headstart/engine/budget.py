@@ -33,8 +33,12 @@ class TreeBudget(Protocol):
     def nodes(self, rows: int) -> int:
         """Nodes of each row's tree in a pass of ``rows`` rows, the root included; the same until the next :meth:`observe`."""
 
-    def observe(self, rows: int, nodes: int, accepted: Sequence[int], seconds: float) -> None:
-        """A step of ``rows`` rows with trees of ``nodes`` nodes took ``seconds`` and accepted so many guesses of each row."""
+    def price(self, rows: int) -> float:
+        """What a further node adds to a pass of ``rows`` rows, in passes without guesses; 0 lets trees fill their size."""
+
+    def observe(self, rows: int, nodes: int, accepted: Sequence[int], seconds: float, width: int = 0) -> None:
+        """A step of ``rows`` rows with trees of at most ``nodes`` nodes, in fact of ``width``, took ``seconds`` and accepted so
+        many guesses of each row."""
 
 
 class FixedBudget:
@@ -46,7 +50,10 @@ class FixedBudget:
     def nodes(self, rows: int) -> int:
         return self.sizes[0]
 
-    def observe(self, rows: int, nodes: int, accepted: Sequence[int], seconds: float) -> None:
+    def price(self, rows: int) -> float:
+        return 0.0
+
+    def observe(self, rows: int, nodes: int, accepted: Sequence[int], seconds: float, width: int = 0) -> None:
         pass
 
 
@@ -106,7 +113,10 @@ class AutomaticBudget:
         standing = self._at(rows)
         return self.sizes[standing.size if standing.probe is None else standing.probe]
 
-    def observe(self, rows: int, nodes: int, accepted: Sequence[int], seconds: float) -> None:
+    def price(self, rows: int) -> float:
+        return 0.0
+
+    def observe(self, rows: int, nodes: int, accepted: Sequence[int], seconds: float, width: int = 0) -> None:
         if nodes not in self._place:
             return
         size, standing = self._place[nodes], self._at(rows)
@@ -130,7 +140,7 @@ class AutomaticBudget:
 
     def _speed(self, rows: int, size: int) -> float:
         tokens = 1.0 + self.gain * (self._table.tokens_N[size] - 1.0)
-        correction = self._pace.get(_kind(rows), 0.0) + self._departure.get((_kind(rows), size), 0.0)
+        correction = self._pace.get(kind_of(rows), 0.0) + self._departure.get((kind_of(rows), size), 0.0)
         return tokens / (self._table.seconds(rows, size) * math.exp(correction))
 
     def _learn_gain(self, size: int, accepted: Sequence[int]) -> None:
@@ -142,7 +152,7 @@ class AutomaticBudget:
             self._expected += expected - self._expected / _STEPS_KEPT
 
     def _learn_time(self, rows: int, size: int, seconds: float, *, probing: bool) -> None:
-        kind = _kind(rows)
+        kind = kind_of(rows)
         known = self._departure.get((kind, size), 0.0)
         pace = self._pace.get(kind, 0.0)
         surprise = math.log(max(seconds, 1e-9) / self._table.seconds(rows, size)) - pace - known
@@ -168,6 +178,6 @@ class AutomaticBudget:
         return best if speed_N[best] > speed_N[size] * (1 + needed) else size
 
 
-def _kind(rows: int) -> int:
+def kind_of(rows: int) -> int:
     """Numbers of rows that take alike: 1, 2 to 3, 4 to 7, ..."""
     return rows.bit_length()

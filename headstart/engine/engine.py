@@ -207,7 +207,8 @@ class Engine:
         clock.lap("other")
         accepted = [len(outcome.path) - 1 for outcome in outcomes.values() if isinstance(outcome, Accepted)]
         if learning is not None and len(accepted) == len(decoding):
-            learning.observe(len(decoding), learning.nodes(len(decoding)), accepted, sum(clock.seconds.values()))
+            count, width = len(decoding), tree.tokens_BN.shape[1]
+            learning.observe(count, learning.nodes(count), accepted, sum(clock.seconds.values()), width)
         for row in decoding:
             clock.charge(row.stats)
         return events[::-1]

@@ -48,4 +48,4 @@ class Row:
         """In a pass of ``rows`` rows. No guesses beyond the last id that it may emit: near the end the tree shrinks."""
         nodes = self.tree.nodes(rows)
         remaining = self.limit - len(self.sampling.generated)
-        return Budget(nodes=nodes, depth=min(remaining - 1, nodes - 1))
+        return Budget(nodes=nodes, depth=min(remaining - 1, nodes - 1), price=self.tree.price(rows))

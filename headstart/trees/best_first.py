@@ -6,6 +6,7 @@ Shapes: B rows, N nodes (the root included and first).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Protocol
 
@@ -25,10 +26,22 @@ class Continuations(Protocol):
         first. A chance is above 0 and at most 1."""
 
 
+@dataclass(frozen=True)
+class Limit:
+    """Of one row's tree."""
+
+    nodes: int
+    """The root included."""
+    depth: int
+    price: float = 0.0
+    """What a node adds to the time of a pass, in passes over the root alone. A tree ends where its next node would give fewer
+    expected tokens per time than it gives without."""
+
+
 def grow(
     roots: Sequence[int],
     continuations: Sequence[Continuations],
-    limits: Sequence[tuple[int, int]],
+    limits: Sequence[Limit],
     *,
     least: float,
     device: torch.device,
@@ -38,15 +51,14 @@ def grow(
     Args:
         roots: the root ids.
         continuations: each row's guesses.
-        limits: per row the largest number of nodes (root included) and the largest depth.
         least: a path whose product is below it is left out, so that a tree may stay smaller than its limit.
 
     Returns:
         Trees whose nodes are ordered by worth, as wide as the largest of them needs.
     """
     rows = [_Growing(root) for root in roots]
-    for row, guesses, (nodes, depth) in zip(rows, continuations, limits, strict=True):
-        row.grow(guesses, nodes, depth, least)
+    for row, guesses, limit in zip(rows, continuations, limits, strict=True):
+        row.grow(guesses, limit, least)
     width = max((len(row.tokens) for row in rows), default=1)
     for row in rows:
         row.pad(width)
@@ -65,21 +77,26 @@ class _Growing:
         self.tokens, self.parent, self.depth = [root], [-1], [0]
         self._path: list[tuple[int, ...]] = [()]
         self._worth = [1.0]
+        self._total = 1.0  # expected tokens: the root's step gives one
         self._guesses: dict[int, Sequence[Guess]] = {}
         self._open: list[tuple[float, int, int, int]] = []
         self._offers = 0
 
-    def grow(self, continuations: Continuations, nodes: int, depth: int, least: float) -> None:
+    def grow(self, continuations: Continuations, limit: Limit, least: float) -> None:
         node = 0
-        while len(self.tokens) < nodes:
-            if self.depth[node] < depth:
+        while len(self.tokens) < limit.nodes:
+            if self.depth[node] < limit.depth:
                 self._guesses[node] = continuations.after(self._path[node])
                 self._offer(node, 0, least)
-            if not self._open:
+            if not self._open or not self._pays(-self._open[0][0], limit.price):
                 return
             _, _, parent, place = heappop(self._open)
             self._offer(parent, place + 1, least)
             node = self._add(parent, *self._guesses[parent][place])
+
+    def _pays(self, worth: float, price: float) -> bool:
+        """Whether (tokens + worth) / (time + price) is above tokens / time."""
+        return worth * (1.0 + price * (len(self.tokens) - 1)) >= price * self._total
 
     def pad(self, nodes: int) -> None:
         missing = nodes - len(self.tokens)
@@ -110,4 +127,5 @@ class _Growing:
         self.depth.append(self.depth[parent] + 1)
         self._path.append((*self._path[parent], token))
         self._worth.append(self._worth[parent] * chance)
+        self._total += self._worth[-1]
         return len(self.tokens) - 1

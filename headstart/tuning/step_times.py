@@ -43,7 +43,10 @@ class Rotation:
         turn, place = divmod(self.taken, len(self.sizes))
         return self.sizes[(turn + place) % len(self.sizes)]
 
-    def observe(self, rows: int, nodes: int, accepted: Sequence[int], seconds: float) -> None:
+    def price(self, rows: int) -> float:
+        return 0.0
+
+    def observe(self, rows: int, nodes: int, accepted: Sequence[int], seconds: float, width: int = 0) -> None:
         if rows == self._rows:
             self.times[nodes].append(seconds)
             self.taken += 1

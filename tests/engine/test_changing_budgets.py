@@ -37,7 +37,11 @@ class Restless:
     def nodes(self, rows: int) -> int:
         return self._now
 
-    def observe(self, rows: int, nodes: int, accepted: Sequence[int], seconds: float) -> None:
+    def price(self, rows: int) -> float:
+        return 0.0
+
+    def observe(self, rows: int, nodes: int, accepted: Sequence[int], seconds: float, width: int = 0) -> None:
+        assert 1 <= width <= nodes
         assert nodes == self._now
         assert len(accepted) == rows
         assert seconds > 0
