@@ -10,11 +10,12 @@ import torch
 
 from headstart.completion import Stats
 from headstart.drafters.plain import PlainDrafter
-from headstart.drafters.protocol import Budget, DrafterFacts
+from headstart.drafters.protocol import DrafterFacts
 from headstart.engine.engine import Engine
 from headstart.engine.event import Event
 from headstart.request import Request
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.shape import TreeShape
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import torch
 
-from headstart.drafters.protocol import Budget
+from headstart.trees.budget import Budget
 from headstart.trees.calibration import Calibration
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.growth import LARGEST, WIDEST, Envelope

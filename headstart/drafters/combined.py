@@ -6,14 +6,16 @@ Shapes: T prompt positions, D hidden, M accepted nodes.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import torch
 
-from headstart.drafters.protocol import Budget, DrafterFacts
+from headstart.drafters.protocol import DrafterFacts
 from headstart.errors import InvalidParameterError
 from headstart.sampling.row import RowSampling
-from headstart.trees.best_first import Continuations, Guess, Limit, grow
+from headstart.trees.best_first import Continuations, Guess, grow
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.growth import LARGEST
 
@@ -82,7 +84,7 @@ class CombinedDrafter:
         parts = [source.continuations(rows, sampling, budgets) for source in self._sources]
         joined = [Joined(mine) for mine in zip(*parts, strict=True)]
         roots = [state.generated[-1] for state in sampling]
-        limits = [Limit(budget.nodes, min(budget.depth, self.facts.depth), budget.price) for budget in budgets]
+        limits = [replace(budget, depth=min(budget.depth, self.facts.depth)) for budget in budgets]
         return grow(roots, joined, limits, least=self._least, device=self._device)
 
     def commit(self, row: int, tokens: Sequence[int], hidden_MD: torch.Tensor) -> None:

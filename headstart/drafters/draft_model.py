@@ -20,9 +20,10 @@ from headstart.drafters.draft_guesses import ranked
 from headstart.drafters.draft_rows import DraftRows, Path
 from headstart.drafters.mixed_rows import each_kind
 from headstart.drafters.noisy_guesses import drawn
-from headstart.drafters.protocol import Budget, DrafterFacts
+from headstart.drafters.protocol import DrafterFacts
 from headstart.models.protocol import BaseModel
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.drawn_growth import DrawnGrowth
 from headstart.trees.growth import LARGEST, WIDEST

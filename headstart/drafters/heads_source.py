@@ -10,9 +10,10 @@ import torch
 
 from headstart.drafters.gain import Gain
 from headstart.drafters.guesses import HeadGuesses
-from headstart.drafters.protocol import Budget, DrafterFacts
+from headstart.drafters.protocol import DrafterFacts
 from headstart.sampling.row import RowSampling
 from headstart.trees.best_first import Guess
+from headstart.trees.budget import Budget
 from headstart.trees.calibration import Calibration
 from headstart.trees.growth import WIDEST
 

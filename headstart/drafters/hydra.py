@@ -11,9 +11,10 @@ import torch
 
 from headstart.drafters.hydra_guesses import HydraGuesses
 from headstart.drafters.hydra_trees import LevelTree, StaticLevels
-from headstart.drafters.protocol import Budget, DrafterFacts
+from headstart.drafters.protocol import DrafterFacts
 from headstart.drafters.shape_check import check_shape
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 
 

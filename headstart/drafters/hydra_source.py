@@ -11,9 +11,10 @@ import torch
 from headstart.drafters.gain import Gain
 from headstart.drafters.hydra_guesses import HydraGuesses
 from headstart.drafters.hydra_trees import GrownLevels
-from headstart.drafters.protocol import Budget, DrafterFacts
+from headstart.drafters.protocol import DrafterFacts
 from headstart.sampling.row import RowSampling
 from headstart.trees.best_first import Guess
+from headstart.trees.budget import Budget
 from headstart.trees.calibration import Calibration
 from headstart.trees.growth import WIDEST
 from headstart.trees.level_growth import LevelGrowth

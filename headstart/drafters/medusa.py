@@ -13,9 +13,10 @@ import torch
 from headstart.drafters.arrangement import Arrangement, StaticTree
 from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.mixed_rows import each_kind
-from headstart.drafters.protocol import Budget, DrafterFacts
+from headstart.drafters.protocol import DrafterFacts
 from headstart.drafters.shape_check import check_shape
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.drawn import Drawn
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from headstart.drafters.protocol import Budget
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 
 Propose = Callable[[Sequence[int], Sequence[RowSampling], Sequence[Budget]], CandidateTree]

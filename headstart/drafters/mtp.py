@@ -16,9 +16,9 @@ from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.mtp_cache import MtpCache
 from headstart.drafters.mtp_heads import MtpHeads
-from headstart.drafters.protocol import Budget
 from headstart.models.protocol import BaseModel
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 
 

@@ -7,14 +7,16 @@ Shapes: T prompt positions, D hidden, M accepted nodes.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
 from headstart.drafters.ngram_index import NgramIndex
-from headstart.drafters.protocol import Budget, DrafterFacts
+from headstart.drafters.protocol import DrafterFacts
 from headstart.errors import InvalidParameterError
 from headstart.sampling.row import RowSampling
-from headstart.trees.best_first import Guess, Limit, grow
+from headstart.trees.best_first import Guess, grow
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.growth import LARGEST
 
@@ -136,7 +138,7 @@ class NgramDrafter:
 
     def propose(self, rows: Sequence[int], sampling: Sequence[RowSampling], budgets: Sequence[Budget]) -> CandidateTree:
         roots = [state.generated[-1] for state in sampling]
-        limits = [Limit(budget.nodes, min(budget.depth, DEEPEST), budget.price) for budget in budgets]
+        limits = [replace(budget, depth=min(budget.depth, DEEPEST)) for budget in budgets]
         texts = self.continuations(rows, sampling, budgets)
         return grow(roots, texts, limits, least=self._least, device=self._device)
 

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 import torch
 
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 
 
@@ -29,19 +30,6 @@ class DrafterFacts:
     samples: bool = False
     """Whether it draws candidates at random for rows that have a ``draft_temperature``, and attaches ``CandidateTree.drawn``, as
     ``rejection`` needs them."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The largest tree that a row may carry this step."""
-
-    nodes: int
-    """The root included; at least 1."""
-    depth: int
-    """Below the root; 0 leaves the root alone."""
-    price: float = 0.0
-    """What a further node adds to the time of a pass, in passes without guesses: a drafter that knows its guesses' chances can stop
-    where the next one is not worth it."""
 
 
 class Drafter(Protocol):

@@ -16,9 +16,10 @@ from transformers import PreTrainedTokenizerBase
 
 from headstart.drafters.draft_model import DEEPEST, draft_logits
 from headstart.drafters.draft_rows import DraftRows
-from headstart.drafters.protocol import Budget, DrafterFacts
+from headstart.drafters.protocol import DrafterFacts
 from headstart.models.protocol import BaseModel
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.shape import TreeShape
 

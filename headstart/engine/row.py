@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from headstart.acceptance.rules import Rule
 from headstart.acceptance.walk import Exact
 from headstart.completion import Stats
-from headstart.drafters.protocol import Budget
 from headstart.engine.budget import TreeBudget
 from headstart.request import Request
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 
 
 @dataclass

@@ -10,12 +10,12 @@ import torch
 
 from headstart.drafters.hydra_guesses import HydraGuesses
 from headstart.drafters.hydra_trees import GrownLevels
-from headstart.drafters.protocol import Budget
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
 from headstart.train.batches import AnswerSpan, Examples
 from headstart.train.loop import Trainer
 from headstart.train.simulation import Guesses, simulate
+from headstart.trees.budget import Budget
 from headstart.trees.calibration import Calibration
 from headstart.tuning.calibration import fit_calibration
 

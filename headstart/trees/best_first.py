@@ -6,12 +6,12 @@ Shapes: B rows, N nodes (the root included and first).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Protocol
 
 import torch
 
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import PAD, CandidateTree
 
 Guess = tuple[int, float]
@@ -26,22 +26,10 @@ class Continuations(Protocol):
         first. A chance is above 0 and at most 1."""
 
 
-@dataclass(frozen=True)
-class Limit:
-    """Of one row's tree."""
-
-    nodes: int
-    """The root included."""
-    depth: int
-    price: float = 0.0
-    """What a node adds to the time of a pass, in passes over the root alone. A tree ends where its next node would give fewer
-    expected tokens per time than it gives without."""
-
-
 def grow(
     roots: Sequence[int],
     continuations: Sequence[Continuations],
-    limits: Sequence[Limit],
+    limits: Sequence[Budget],
     *,
     least: float,
     device: torch.device,
@@ -82,7 +70,7 @@ class _Growing:
         self._open: list[tuple[float, int, int, int]] = []
         self._offers = 0
 
-    def grow(self, continuations: Continuations, limit: Limit, least: float) -> None:
+    def grow(self, continuations: Continuations, limit: Budget, least: float) -> None:
         node = 0
         while len(self.tokens) < limit.nodes:
             if self.depth[node] < limit.depth:

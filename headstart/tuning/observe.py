@@ -13,7 +13,7 @@ import torch
 
 from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.plain import PlainDrafter
-from headstart.drafters.protocol import Budget, DrafterFacts
+from headstart.drafters.protocol import DrafterFacts
 from headstart.engine.engine import Engine
 from headstart.errors import DataError
 from headstart.models.protocol import BaseModel
@@ -21,6 +21,7 @@ from headstart.request import Request
 from headstart.sampling.noise import fold
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.growth import WIDEST
 

@@ -12,11 +12,12 @@ from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads_source import HeadsOfRow, HeadsSource
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.ngram import NgramDrafter
-from headstart.drafters.protocol import Budget, DrafterFacts
+from headstart.drafters.protocol import DrafterFacts
 from headstart.errors import InvalidParameterError
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
 from headstart.trees.best_first import Guess
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import PAD
 from tests.tiny_models import VOCAB, native, noise_heads, tiny
 

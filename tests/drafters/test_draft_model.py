@@ -9,12 +9,12 @@ import torch
 
 from headstart.drafters.draft_model import DraftModelDrafter
 from headstart.drafters.plain import PlainDrafter
-from headstart.drafters.protocol import Budget
 from headstart.engine.engine import Engine
 from headstart.models.protocol import BaseModel
 from headstart.request import Request
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import PAD, CandidateTree
 from tests.decoding import Spy, decode, run
 from tests.tiny_models import VOCAB, adapter, alphabet_model, build, letter_ids, native, tiny

@@ -17,14 +17,14 @@ from headstart.drafters.hydra_source import HydraOfRow, HydraSource
 from headstart.drafters.hydra_trees import GrownLevels, StaticLevels
 from headstart.drafters.ngram import NgramDrafter
 from headstart.drafters.packed_heads import PackedHeads
-from headstart.drafters.protocol import Budget
 from headstart.errors import TreeError
 from headstart.models.protocol import BaseModel
 from headstart.sampling.candidates import draw_candidates
 from headstart.sampling.noise import gumbel
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
-from headstart.trees.best_first import Guess, Limit, grow
+from headstart.trees.best_first import Guess, grow
+from headstart.trees.budget import Budget
 from headstart.trees.calibration import Calibration
 from headstart.trees.candidate import PAD
 from headstart.trees.shape import TreeShape
@@ -130,7 +130,7 @@ def test_a_grown_tree_is_the_best_one(model: BaseModel, nodes: int, temperature:
         tree = drafter.propose([0, 1, 2], rows, budgets)
     for b, (state, budget) in enumerate(zip(rows, budgets, strict=True)):
         truth = Truth(model, heads, hidden_B1D[b], state, CALIBRATION)
-        best = grow([state.generated[-1]], [truth], [Limit(budget.nodes, min(budget.depth, 3))], least=0.0, device=CPU)
+        best = grow([state.generated[-1]], [truth], [Budget(budget.nodes, min(budget.depth, 3))], least=0.0, device=CPU)
         assert tree.tokens_BN[b, : best.nodes].tolist() == best.tokens_BN[0].tolist()
         assert tree.parent_BN[b, : best.nodes].tolist() == best.parent_BN[0].tolist()
         assert set(tree.tokens_BN[b, best.nodes :].tolist()) <= {PAD}

@@ -11,11 +11,11 @@ from headstart.drafters.arrangement import GrownTree, StaticTree
 from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads import HeadsConfig, MedusaHeads
 from headstart.drafters.medusa import MedusaDrafter
-from headstart.drafters.protocol import Budget
 from headstart.errors import TreeError
 from headstart.models.protocol import BaseModel, ModelFacts, Projection
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling, choose
+from headstart.trees.budget import Budget
 from headstart.trees.calibration import Calibration
 from headstart.trees.candidate import PAD
 from headstart.trees.growth import LARGEST

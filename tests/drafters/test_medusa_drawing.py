@@ -10,12 +10,12 @@ from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads import HeadsConfig, MedusaHeads
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.plain import PlainDrafter
-from headstart.drafters.protocol import Budget
 from headstart.engine.engine import Engine
 from headstart.request import Request
 from headstart.sampling.candidates import draw_candidates
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.shape import TreeShape
 from tests.decoding import texts

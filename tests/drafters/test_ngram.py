@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from headstart.drafters.ngram import DEEPEST, NgramDrafter, NgramText
-from headstart.drafters.protocol import Budget
 from headstart.errors import InvalidParameterError
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import PAD
 
 NOTHING = torch.empty(0, 1)

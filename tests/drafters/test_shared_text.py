@@ -9,13 +9,13 @@ from tokenizers import Tokenizer as Backend
 from transformers import LlamaForCausalLM, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from headstart.drafters.plain import PlainDrafter
-from headstart.drafters.protocol import Budget
 from headstart.drafters.shared_text import SharedTextDrafter, Spelling
 from headstart.engine.engine import Engine
 from headstart.models.native import NativeModel
 from headstart.request import Request
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from tests.decoding import decode
 from tests.tiny_models import FIRST_LETTER, LETTERS, VOCAB, alphabet_model, letter_ids, letters_tokenizer, native
 

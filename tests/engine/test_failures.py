@@ -13,13 +13,13 @@ import torch
 
 from headstart.completion import TokenLogprob
 from headstart.drafters.plain import PlainDrafter
-from headstart.drafters.protocol import Budget
 from headstart.engine import engine as engine_module
 from headstart.engine.engine import Engine
 from headstart.request import Request
 from headstart.sampling.logprobs import token_logprobs
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.shape import TreeShape
 from tests.decoding import Outcome, ScriptedDrafter, decode, run, texts

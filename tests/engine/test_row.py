@@ -2,12 +2,12 @@
 
 import pytest
 
-from headstart.drafters.protocol import Budget
 from headstart.engine.budget import FixedBudget
 from headstart.engine.row import Row
 from headstart.request import Request
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 
 
 def row(limit: int, nodes: int, generated: int) -> Row:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 import torch
 
-from headstart.trees.best_first import Guess, Limit, grow
+from headstart.trees.best_first import Guess, grow
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import PAD, CandidateTree
 from headstart.trees.growth import Envelope
 
@@ -41,7 +42,7 @@ SPLIT = {(): [(1, 0.6), (2, 0.3)], (1,): [(3, 0.4)], (2,): [(3, 0.9), (4, 0.1)],
 def one(
     guesses: Mapping[tuple[int, ...], Sequence[Guess]], nodes: int, depth: int = 9, least: float = 0.0, price: float = 0.0
 ) -> CandidateTree:
-    return grow([0], [Known(guesses)], [Limit(nodes, depth, price)], least=least, device=CPU)
+    return grow([0], [Known(guesses)], [Budget(nodes, depth, price)], least=least, device=CPU)
 
 
 def test_nodes_come_by_the_product_of_chances() -> None:
@@ -70,7 +71,9 @@ def test_limits(nodes: int, depth: int, least: float, tokens: list[int]) -> None
 
 
 def test_rows_have_their_own_limits_and_are_padded() -> None:
-    tree = grow([7, 8, 9], [Known(SPLIT), Known(SPLIT), Known({})], [Limit(2, 9), Limit(4, 9), Limit(4, 9)], least=0.0, device=CPU)
+    tree = grow(
+        [7, 8, 9], [Known(SPLIT), Known(SPLIT), Known({})], [Budget(2, 9), Budget(4, 9), Budget(4, 9)], least=0.0, device=CPU
+    )
     assert tree.tokens_BN.tolist() == [[7, 1, PAD, PAD], [8, 1, 2, 3], [9, PAD, PAD, PAD]]
     assert tree.parent_BN.tolist() == [[-1, 0, 0, 0], [-1, 0, 0, 2], [-1, 0, 0, 0]]
     assert tree.depth_BN.tolist() == [[0, 1, 0, 0], [0, 1, 1, 2], [0, 0, 0, 0]]
@@ -79,7 +82,7 @@ def test_rows_have_their_own_limits_and_are_padded() -> None:
 
 def test_only_what_may_have_children_is_asked() -> None:
     known = Known(SPLIT)
-    grow([0], [known], [Limit(3, 2)], least=0.0, device=CPU)
+    grow([0], [known], [Budget(3, 2)], least=0.0, device=CPU)
     assert known.asked == [(), (1,)]  # the tree is full when 2 is in it
 
 
@@ -91,7 +94,7 @@ def test_the_same_trees_as_the_batched_growth(nodes: int, seed: int) -> None:
     log_worth_BKR = logits.log_softmax(-1).sort(-1, descending=True).values[..., :9]
     tokens_BKR = (10 * torch.arange(1, 4)[:, None] + torch.arange(9)).expand(2, -1, -1)
     batched = Envelope.of(nodes, 3, 9).grow(tokens_BKR, log_worth_BKR, torch.tensor([1, 2]), torch.tensor([[nodes, 3]] * 2))
-    alone = grow([1, 2], [ByDepth(row.double().exp()) for row in log_worth_BKR], [Limit(nodes, 3)] * 2, least=0.0, device=CPU)
+    alone = grow([1, 2], [ByDepth(row.double().exp()) for row in log_worth_BKR], [Budget(nodes, 3)] * 2, least=0.0, device=CPU)
     for name in ("tokens_BN", "parent_BN", "depth_BN", "ancestors_BNN"):
         assert torch.equal(getattr(alone, name), getattr(batched, name)), name
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 import torch
 
-from headstart.trees.best_first import Guess, Limit, grow
+from headstart.trees.best_first import Guess, grow
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import PAD, CandidateTree
 from headstart.trees.level_growth import LevelGrowth
 
@@ -58,7 +59,7 @@ def test_the_tree_is_the_best_one(nodes: int, depth: int) -> None:
     """The same as always adding the best path next. Chances are random numbers, so that none are equal."""
     for seed in range(8):
         rows = [Random(seed, 6)]
-        same(by_levels(rows, [9], [(nodes, depth)]), grow([9], rows, [Limit(nodes, depth)], least=0.0, device=CPU))
+        same(by_levels(rows, [9], [(nodes, depth)]), grow([9], rows, [Budget(nodes, depth)], least=0.0, device=CPU))
 
 
 def test_rows_with_limits_of_their_own() -> None:
@@ -66,7 +67,7 @@ def test_rows_with_limits_of_their_own() -> None:
     roots = [20 + b for b in range(len(limits))]
     rows = [Random(b, 9) for b in range(len(limits))]
     tree = by_levels(rows, roots, limits)
-    same(tree, grow(roots, rows, [Limit(*limit) for limit in limits], least=0.0, device=CPU))
+    same(tree, grow(roots, rows, [Budget(*limit) for limit in limits], least=0.0, device=CPU))
     for b, limit in enumerate(limits):  # no row minds its neighbours
         alone = by_levels([Random(b, 9)], [roots[b]], [limit])
         assert tree.tokens_BN[b, : alone.nodes].tolist() == alone.tokens_BN[0].tolist()

@@ -7,11 +7,11 @@ import pytest
 from headstart.drafters.arrangement import StaticTree
 from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.medusa import MedusaDrafter
-from headstart.drafters.protocol import Budget
 from headstart.errors import InvalidParameterError
 from headstart.models.protocol import BaseModel
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
+from headstart.trees.budget import Budget
 from headstart.trees.candidate import CandidateTree
 from headstart.trees.shape import TreeShape
 from headstart.tuning.step_times import Rotation, measure_steps
