@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headstart.bench.acceptance import acceptance
-from headstart.bench.contestants import About
+from headstart.bench.contestants import PLAIN, About
 from headstart.bench.cost import cost, stops_paying
 from headstart.bench.equality import equality, same_in_batches
 from headstart.bench.journal import Entry
@@ -117,6 +117,6 @@ def _paying(temperature: float, costs: Sequence[Mapping[str, Any]], names: Seque
                 {row["batch"]: 1 / row["contestants"][name]["of_plain"] for row in rows if name in row["contestants"]}
             )
             for name in names
-            if any(name in row["contestants"] for row in rows)
+            if name != PLAIN and any(name in row["contestants"] for row in rows)
         },
     }

@@ -61,7 +61,8 @@ def _made_of(config: AnyConfig) -> tuple[str, str]:
     if isinstance(config, MtpConfig):
         return f"a transformer layer ({config.attention_heads} attention heads) on the trunk", "shared"
     condition = f", reading the root's embedding ({config.condition_width} wide)" if config.condition_on_root else ""
-    return f"{config.num_layers} {config.block} block(s){condition}", config.projection
+    rank = f" (rank {config.rank})" if config.projection == "low-rank" else ""
+    return f"{config.num_layers} {config.block} block(s){condition}", config.projection + rank
 
 
 def _tokens_per_step(directory: HeadsDirectory) -> dict[int, float]:

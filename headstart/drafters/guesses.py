@@ -42,11 +42,11 @@ class HeadGuesses:
         if isinstance(heads, MtpHeads):
             self._logits = partial(heads.logits, shared=model.projection(rough=True))
             return
-        shares = heads.config.projection == "shared"
+        reads = heads.config.reads_lm_head
         if PackedHeads.worthwhile(heads):
-            self._logits = PackedHeads(heads, model.projection(heads.draft_ids_V, rough=True) if shares else None)
+            self._logits = PackedHeads(heads, model.projection(heads.draft_ids_V, rough=True) if reads else None)
         else:
-            self._logits = partial(heads, shared=model.projection(heads.draft_ids_V) if shares else None)
+            self._logits = partial(heads, shared=model.projection(heads.draft_ids_V) if reads else None)
 
     def best(
         self, hidden_BD: torch.Tensor, roots_B: torch.Tensor, sampling: Sequence[RowSampling], ranks: int, *, probabilities: bool

@@ -34,8 +34,11 @@ class HeadsConfig:
     """Blocks per head."""
     block: Literal["residual", "mlp"] = "residual"
     """residual: x + SiLU(W x + b), the paper's; mlp: ReLU(W x + b), which with its projection is a two-layer MLP."""
-    projection: Literal["shared", "own"] = "shared"
-    """shared: the base model's LM head; own: one matrix a head, starting as a copy of it (the paper's)."""
+    projection: Literal["shared", "own", "low-rank"] = "shared"
+    """shared: the base model's LM head; own: one matrix a head, starting as a copy of it (the paper's); low-rank: the LM head and,
+    for each head, a matrix of low rank that is added to it."""
+    projection_rank: int | None = None
+    """Of what is added; None is 32. Read with a low-rank projection alone."""
     draft_vocab_size: int | None = None
     """How many frequent tokens the heads choose from; None is the whole vocabulary."""
     condition_on_root: bool = True
@@ -46,9 +49,10 @@ class HeadsConfig:
     """The model that the heads were trained for, as it was named then."""
 
     def __post_init__(self) -> None:
-        for name in ("hidden_size", "vocab_size", "num_heads", "num_layers", "draft_vocab_size", "condition_size"):
+        optionals = ("draft_vocab_size", "condition_size", "projection_rank")
+        for name in ("hidden_size", "vocab_size", "num_heads", "num_layers", *optionals):
             value = getattr(self, name)
-            optional = name in ("draft_vocab_size", "condition_size")
+            optional = name in optionals
             if not (isinstance(value, int) and not isinstance(value, bool)) and not (optional and value is None):
                 raise HeadsError(f"heads config: {name} is {value!r}; expected a whole number")
         if not isinstance(self.condition_on_root, bool):
@@ -66,14 +70,26 @@ class HeadsConfig:
             )
         if self.block not in ("residual", "mlp"):
             raise HeadsError(f"heads config: block is {self.block!r}; expected 'residual' or 'mlp'")
-        if self.projection not in ("shared", "own"):
-            raise HeadsError(f"heads config: projection is {self.projection!r}; expected 'shared' or 'own'")
+        if self.projection not in ("shared", "own", "low-rank"):
+            raise HeadsError(f"heads config: projection is {self.projection!r}; expected 'shared', 'own' or 'low-rank'")
+        if self.projection_rank is not None and self.projection_rank < 1:
+            raise HeadsError(f"heads config: projection_rank is {self.projection_rank}; expected at least 1")
         if self.draft_vocab_size is not None and not 1 <= self.draft_vocab_size <= self.vocab_size:
             raise HeadsError(f"heads config: draft_vocab_size is {self.draft_vocab_size}; expected 1 to {self.vocab_size}")
 
     @property
     def condition_width(self) -> int:
         return self.condition_size or 2 * self.hidden_size
+
+    @property
+    def rank(self) -> int:
+        """Of what each head adds to the LM head."""
+        return self.projection_rank or 32
+
+    @property
+    def reads_lm_head(self) -> bool:
+        """Whether the base model's LM head has a part in the heads' projections."""
+        return self.projection != "own"
 
     @property
     def projected_vocab(self) -> int:
@@ -115,6 +131,9 @@ class MedusaHeads(nn.Module):
             self.path_in = nn.ParameterList(torch.empty(width, size).normal_(std=(2 * hidden + size) ** -0.5) for size in sizes)
         if config.projection == "own":
             self.own_projection = nn.Parameter(torch.zeros(heads, config.projected_vocab, hidden))
+        if config.projection == "low-rank":  # nothing is added at first
+            self.projection_in = nn.Parameter(torch.empty(heads, config.rank, hidden).normal_(std=hidden**-0.5))
+            self.projection_out = nn.Parameter(torch.zeros(heads, config.projected_vocab, config.rank))
 
     @property
     def num_parameters(self) -> int:
@@ -124,6 +143,22 @@ class MedusaHeads(nn.Module):
     def copy_lm_head(self, weight_VD: torch.Tensor) -> None:
         """Start every head's own projection as a copy of the LM head's rows (paper). Only for ``projection="own"``."""
         self.own_projection.copy_(weight_VD.to(self.own_projection.dtype).expand_as(self.own_projection))
+
+    def matrices(self, lm_head_SD: torch.Tensor | None, index_S: torch.Tensor | None = None) -> torch.Tensor:
+        """What each head's states are multiplied by, K x S x D, where that is not the LM head alone; over the places ``index_S``
+        among the draft ids, or all. ``lm_head_SD`` are the LM head's rows there, for low-rank projections."""
+        if self.config.projection == "own":
+            return self.own_projection if index_S is None else self.own_projection.index_select(1, index_S)
+        assert lm_head_SD is not None, "these heads read the base model's LM head"
+        out_KSR = self.projection_out if index_S is None else self.projection_out.index_select(1, index_S)
+        return lm_head_SD.to(out_KSR.dtype) + torch.bmm(out_KSR, self.projection_in)
+
+    def matrix(self, head: int, lm_head_VD: torch.Tensor | None) -> torch.Tensor:
+        """One head's of :meth:`matrices`, V x D."""
+        if self.config.projection == "own":
+            return self.own_projection[head]
+        assert lm_head_VD is not None, "these heads read the base model's LM head"
+        return lm_head_VD.to(self.projection_out.dtype) + self.projection_out[head] @ self.projection_in[head]
 
     def states(self, hidden_BD: torch.Tensor, root_BD: torch.Tensor | None, path_BPD: torch.Tensor | None = None) -> torch.Tensor:
         """Each head's state before its projection, K x B x D.
@@ -158,9 +193,13 @@ class MedusaHeads(nn.Module):
         """Logits K x B x V over ``draft_ids_V``. ``shared`` is the base model's LM head over those ids."""
         if self.config.projection == "own":
             return torch.bmm(states_KBD, self.own_projection.transpose(1, 2))
-        assert shared is not None, "these heads share the base model's LM head"
+        assert shared is not None, "these heads read the base model's LM head"
         heads, rows, size = states_KBD.shape
-        return shared(states_KBD.reshape(heads * rows, size)).view(heads, rows, -1)
+        logits_KBV = shared(states_KBD.reshape(heads * rows, size)).view(heads, rows, -1)
+        if self.config.projection == "shared":
+            return logits_KBV
+        narrow_KBR = torch.bmm(states_KBD, self.projection_in.transpose(1, 2))
+        return torch.baddbmm(logits_KBV.to(narrow_KBR.dtype), narrow_KBR, self.projection_out.transpose(1, 2))
 
     def forward(
         self,

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 
 from headstart.drafters.heads import MedusaHeads
+from headstart.drafters.low_rank import Corrected, LowRank
 from headstart.drafters.noisy_guesses import drawn, ranked_with_noise
 from headstart.drafters.packed_heads import PackedHeads, packed_matrix
 from headstart.models.protocol import BaseModel, Projection
@@ -52,10 +53,15 @@ class HydraGuesses:
             for k in range(heads.config.num_heads)
         ]
         self._project_K: Sequence[Projection]
-        if heads.config.projection == "shared":
-            self._project_K = [model.projection(heads.draft_ids_V, rough=packs)] * heads.config.num_heads
-        else:
+        if heads.config.projection == "own":
             self._project_K = [product(weight, None) for weight in heads.own_projection]
+        else:
+            shared = model.projection(heads.draft_ids_V, rough=packs)
+            self._project_K = [shared] * heads.config.num_heads
+        if heads.config.projection == "low-rank":
+            pairs = zip(heads.projection_in, heads.projection_out, strict=True)
+            owns = (LowRank(product(into_RD, None), product(out_VR, None)) for into_RD, out_VR in pairs)
+            self._project_K = [Corrected(shared, own) for own in owns]
 
     def rows(self, hidden_BD: torch.Tensor, roots_B: torch.Tensor, sampling: Sequence[RowSampling]) -> Rows:
         """What the guesses of a step start from: each row's last hidden state, and the root that followed it."""

@@ -8,10 +8,13 @@ stayed within 0.2 %, and the base model decides all the same.
 Shapes: B rows, K heads, D hidden, F width of the conditioning layer, V projected vocabulary.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 
 from headstart.drafters.heads import MedusaHeads
+from headstart.drafters.low_rank import LowRank
 from headstart.models.int8_linear import Int8Linear, int8_fault
 from headstart.models.packed_linear import PackedLinear
 from headstart.models.protocol import Projection
@@ -35,7 +38,12 @@ class PackedHeads:
             for weight_K, bias_K in zip(heads.block_weight, heads.block_bias, strict=True)
         ]
         self._shared = shared
-        self._own_K = [packed_matrix(weight.detach()) for weight in heads.own_projection] if shared is None else []
+        self._own_K: list[Callable[[torch.Tensor], torch.Tensor]] = []
+        if config.projection == "own":
+            self._own_K = [packed_matrix(weight.detach()) for weight in heads.own_projection]
+        elif config.projection == "low-rank":
+            pairs = zip(heads.projection_in.detach(), heads.projection_out.detach(), strict=True)
+            self._own_K = [LowRank(packed_matrix(into_RD), packed_matrix(out_VR)) for into_RD, out_VR in pairs]
 
     @staticmethod
     def worthwhile(heads: MedusaHeads) -> bool:
@@ -55,7 +63,10 @@ class PackedHeads:
             states_K = [x + moved for x, moved in zip(states_K, moved_K, strict=True)] if self._residual else moved_K
         if self._shared is None:
             return torch.stack([own(x_BD) for own, x_BD in zip(self._own_K, states_K, strict=True)])
-        return self._shared(torch.cat(states_K)).view(self._heads, len(hidden_BD), -1)
+        logits_KBV = self._shared(torch.cat(states_K)).view(self._heads, len(hidden_BD), -1)
+        for logits_BV, own, x_BD in zip(logits_KBV, self._own_K, states_K, strict=False):  # none where all is shared
+            logits_BV += own(x_BD)
+        return logits_KBV
 
 
 def packed_matrix(weight_OI: torch.Tensor, bias_O: torch.Tensor | None = None) -> Linear:

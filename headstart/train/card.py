@@ -30,7 +30,8 @@ def model_card(heads: MedusaHeads, facts: Facts, result: Evaluation, options: Tr
     config = heads.config
     vocab = f"{config.draft_vocab_size:,} frequent tokens" if config.draft_vocab_size else "the whole vocabulary"
     blocks = f"{config.num_layers} {config.block} block(s) each"
-    head = f"{config.num_heads} heads, {blocks}, {config.projection} projection over {vocab}"
+    rank = f" (rank {config.rank})" if config.projection == "low-rank" else ""
+    head = f"{config.num_heads} heads, {blocks}, {config.projection} projection{rank} over {vocab}"
     root = ", reading the root's embedding" if config.condition_on_root else ""
     if config.kind == "hydra":
         root += " and those of the candidates before their own on the path"
@@ -107,6 +108,8 @@ def _target(options: TrainOptions) -> str:
 
 
 def _source(options: TrainOptions) -> str:
+    if options.shards is not None:
+        return "answers that another run had recorded"
     if not options.data:
         return "none was given; the base model wrote questions and answers itself (self-distillation)"
     names = ", ".join(path.name for path in options.data)

@@ -24,7 +24,9 @@ from headstart.train.shards import CACHE, NO_STATES, Answer, Shard, read_shard, 
 
 OnTokens = Callable[[int], None]
 _RATE_CONVERSATIONS = 256
-_ROWS, _LOST = "rows", "lost"  # a shard's own metadata: how many conversations were begun for it, and those without an answer
+ROWS = "rows"
+"""In a shard's metadata: how many conversations were begun for it."""
+_LOST = "lost"  # those without an answer
 
 
 class Source(Protocol):
@@ -147,7 +149,7 @@ def fill(
                 for i, answers in enumerate(groups)
                 if not any(answer.ids for answer in answers)
             ]
-            write_shard(path, first, groups, {**metadata, _ROWS: str(count), _LOST: json.dumps([vars(row) for row in lost])})
+            write_shard(path, first, groups, {**metadata, ROWS: str(count), _LOST: json.dumps([vars(row) for row in lost])})
         shard = read_shard(path, states=metadata.get(CACHE) != NO_STATES)
         for name, value in metadata.items():
             if shard.metadata.get(name, value) != value:
@@ -169,7 +171,7 @@ def settle(shards: Sequence[Shard], source: Source, read_lost: Sequence[Lost] = 
     """
     numbers = [set(shard.conversation_ids) for shard in shards]
     # a shard of a version that kept no account: as many rows as its numbers span
-    begun = [int(shard.metadata.get(_ROWS, len(there))) for shard, there in zip(shards, numbers, strict=True)]
+    begun = [int(shard.metadata.get(ROWS, len(there))) for shard, there in zip(shards, numbers, strict=True)]
     total = sum(begun) if source.total is None else source.total
     account = Account(read=total + len(read_lost), written=sum(map(len, numbers)))
     account.lose(read_lost)

@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 
 from headstart.drafters.heads import MedusaHeads
 from headstart.errors import TrainingError
@@ -20,6 +19,7 @@ from headstart.train.loss import DECAY, LossParts, loss_and_gradient
 from headstart.train.output_matrix import shared_matrix
 from headstart.train.plan import Plan
 from headstart.train.processes import ALONE, Processes
+from headstart.train.projections import Projections
 from headstart.train.schedule import learning_rate
 from headstart.train.teacher import Teacher
 from headstart.train.vocab_sample import VocabSampler
@@ -72,10 +72,10 @@ class Trainer:
         self.compute_dtype = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
         self._table = lookup_table(heads.draft_ids_V, heads.config.vocab_size).to(self.device)
         self._sampler = VocabSampler(by_frequency_V, seed)
-        shares = heads.config.projection == "shared"
         self._soft, self.processes = soft_targets, processes
-        base = shared_matrix(model, heads.draft_ids_V, self.compute_dtype) if shares or soft_targets else None
-        self._shared, self._base = base if shares else None, base
+        reads = heads.config.reads_lm_head
+        self._base = shared_matrix(model, heads.draft_ids_V, self.compute_dtype) if reads or soft_targets else None
+        self._projections = Projections(self.heads, self._base, self.compute_dtype)
 
     def states(self, batch: Batch) -> torch.Tensor:
         """The heads' states for a batch, K x B x D, in the compute dtype."""
@@ -98,9 +98,7 @@ class Trainer:
 
     def logits(self, head: int, states_BD: torch.Tensor) -> torch.Tensor:
         """What a head says of the whole draft vocabulary, B x V, as it does when drafting: a shared LM head caps its logits."""
-        if self._shared is None:
-            return F.linear(states_BD, self.heads.own_projection[head].detach().to(self.compute_dtype))
-        return self._shared.logits(states_BD)
+        return self._projections.of(head).logits(states_BD)
 
     def train_step(self) -> StepReport:
         """One step.
@@ -143,27 +141,19 @@ class Trainer:
         and ``batch`` are ``mine``."""
         part = self._sampler.part(self.step, labels_KB.cpu())  # of all labels, so that all processes look at the same
         index_S = None if part.index_S is None else part.index_S.to(self.device)
-        own = None if self._shared is not None else self.heads.own_projection.detach()
-        if own is not None:
-            own = (own if index_S is None else own[:, index_S]).to(self.compute_dtype)
-        shared = None if self._shared is None else self._shared.part(index_S)
+        own_KSD = self._projections.learning(index_S)
         parts = loss_and_gradient(
             states_KBD,
             part.labels_KB[:, mine].to(self.device),
-            shared,
-            own,
+            self._projections.shared(index_S),
+            None if own_KSD is None else own_KSD.detach().to(self.compute_dtype),
             part.log_weight_S,
             self._teacher(batch, index_S),
         )
         if self.processes.count > 1:
             parts = added_up(parts, labels_KB[:, mine], labels_KB, self.processes)
-        if parts.grad_KVD is not None:
-            grad = torch.zeros_like(self.heads.own_projection)
-            if index_S is None:
-                grad.copy_(parts.grad_KVD)
-            else:
-                grad[:, index_S] = parts.grad_KVD
-            self.heads.own_projection.grad = grad
+        if own_KSD is not None:
+            own_KSD.backward(parts.grad_KVD)
         return parts
 
     def _teacher(self, batch: Batch, index_S: torch.Tensor | None) -> Teacher | None:

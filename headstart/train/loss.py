@@ -29,7 +29,7 @@ class LossParts:
     grad_KBD: torch.Tensor
     """Gradient by the heads' states of what is trained on: ``loss``, towards the teacher's targets where there is one."""
     grad_KVD: torch.Tensor | None
-    """Gradient by each head's own projection; None where they share one."""
+    """Gradient by each head's whole matrix; None where they share one."""
 
 
 def loss_and_gradient(
@@ -42,7 +42,8 @@ def loss_and_gradient(
 ) -> LossParts:
     """Cross-entropy per head, weighted by ``DECAY ** k``; labels below 0 are left out. ``log_weight_V`` is added to the logits.
 
-    With a teacher, the target is a mixture of the token that the base model chose and the distribution it was chosen from.
+    ``own_KVD`` are whole matrices, one a head, instead of the ``shared`` one, of which a bias remains. With a teacher, the target
+    is a mixture of the token that the base model chose and the distribution it was chosen from.
 
     Source: Medusa (Cai et al. 2024), section 2.2.1; soft targets: section 2.3.2 (self-distillation), here for the heads.
     """
@@ -52,7 +53,7 @@ def loss_and_gradient(
     grad_KVD = None if own_KVD is None else torch.zeros_like(own_KVD, dtype=torch.float32)
     loss_K: list[float] = []
     for k in range(heads):
-        matrix = shared if own_KVD is None else OutputMatrix(own_KVD[k], None)
+        matrix = shared if own_KVD is None else OutputMatrix(own_KVD[k], None if shared is None else shared.bias_V)
         assert matrix is not None, "heads without their own projection need the base model's"
         valid = (labels_KB[k] >= 0).nonzero().squeeze(-1)
         scale = weight_K[k] / sum(weight_K) / max(1, len(valid))

@@ -36,6 +36,9 @@ class TrainOptions:
     """Seconds that an answer may take."""
     endpoint_tries: int = 5
     """How often a question is asked before its row counts as failed."""
+    shards: Path | None = None
+    """Train on the answers that another run of this model has recorded there, in its OUTPUT/run/shards, instead of having any
+    made: the same data for other heads. They stay where they are."""
     max_bad_rows: int = 100
     """Rows that may be malformed, or that the endpoint may fail at, before the run ends; one that goes on counts anew."""
     decontaminate: tuple[Path, ...] = ()
@@ -61,8 +64,11 @@ class TrainOptions:
     """Blocks per head."""
     block: Literal["residual", "mlp"] = "residual"
     """A head's block: the paper's residual one, or a two-layer MLP."""
-    projection: Literal["shared", "own"] = "shared"
-    """Use the model's LM head, or give each head its own copy of it (much larger)."""
+    projection: Literal["shared", "own", "low-rank"] = "shared"
+    """shared: the model's LM head; own: each head its own copy of it (much larger); low-rank: the LM head, and for each head a
+    matrix of low rank that is added to it."""
+    projection_rank: int | None = None
+    """Of what a low-rank projection adds; 32 by default."""
     draft_vocab_size: int = DEFAULT_DRAFT_VOCAB
     """Heads choose from so many frequent tokens; 0 is the whole vocabulary."""
     condition_on_root: bool = True
@@ -90,17 +96,22 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         check_least(self, 2, "max_new_tokens", "batch", "tokens")
-        check_least(self, 1, "max_rows", "num_heads", "patience", "endpoint_parallel", "endpoint_tries")
+        check_least(self, 1, "max_rows", "num_heads", "patience", "endpoint_parallel", "endpoint_tries", "projection_rank")
         check_least(self, 0, "max_bad_rows", "decontaminate_words", "draft_vocab_size")
         check_above_zero(self, "lr", "epochs", "minutes", "endpoint_timeout")
         check_share(self, "soft_targets")
         if self.minutes is not None and self.tokens is not None:
             raise InvalidParameterError("both minutes and tokens were given; expected one of them")
+        if self.projection_rank is not None and self.projection != "low-rank":
+            raise InvalidParameterError(
+                f"projection_rank was given and projection is {self.projection!r}; ask for 'low-rank', or leave it out"
+            )
         if self.kind == "hydra" and not self.condition_on_root:
             raise InvalidParameterError("kind is 'hydra' and condition_on_root is off; hydra heads read it always. Leave one out")
         if self.keep_answers and not self.data:
             raise InvalidParameterError("keep_answers was given without data; name the files that hold the answers")
         self._check_endpoint()
+        self._check_shards()
 
     def _check_endpoint(self) -> None:
         if (self.endpoint is None) != (self.endpoint_model is None):
@@ -110,10 +121,17 @@ class TrainOptions:
         if self.endpoint is not None and self.keep_answers:
             raise InvalidParameterError("both endpoint and keep_answers were given; expected one of them")
 
+    def _check_shards(self) -> None:
+        if self.shards is not None and self.data:
+            raise InvalidParameterError("both shards and data were given; expected one of them")
+        if self.shards is not None and self.minutes is not None:
+            raise InvalidParameterError("both shards and minutes were given; the answers are there already: say epochs, or tokens")
+
     @property
     def identity(self) -> dict[str, object]:
         """What has to stay the same when a run is resumed: all that heads depend on, but the cache, which the plan knows."""
         skipped = {"resume", "cache", "quiet", "tensorboard", "endpoint", "api_key_env"}
         skipped |= {"endpoint_parallel", "endpoint_timeout", "endpoint_tries", "max_bad_rows"}
         values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in skipped}
-        return {**values, **{name: [str(path) for path in getattr(self, name)] for name in ("data", "decontaminate")}}
+        paths = {name: [str(path) for path in getattr(self, name)] for name in ("data", "decontaminate")}
+        return {**values, **paths, "shards": None if self.shards is None else str(self.shards)}

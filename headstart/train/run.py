@@ -37,6 +37,7 @@ from headstart.train.plan import SHARD_SIZE, Plan, check_same_run, plan_for_time
 from headstart.train.plot import plot_losses
 from headstart.train.processes import ALONE, Processes
 from headstart.train.progress import Reporter
+from headstart.train.recorded import Recorded
 from headstart.train.shards import CACHE, NO_STATES, Shard, read_shard, shard_path
 from headstart.train.sources import Opened, open_source
 from headstart.train.speed import training_rate
@@ -130,15 +131,20 @@ def train(
 def follow(model: BaseModel, output: Path, *, options: TrainOptions, processes: Processes) -> None:
     """What all processes but the first do: wait for its data, then take their part of each step. They write nothing."""
     run = output / "run"
+    where = _shards_of(run, options)
     processes.meet()
     plan = read_plan(run / "run.json")
     shards: list[Shard] = []
-    while sum(len(shard.tokens) for shard in shards) < plan.tokens and (path := shard_path(run / "shards", len(shards))).exists():
+    while sum(len(shard.tokens) for shard in shards) < plan.tokens and (path := shard_path(where, len(shards))).exists():
         shards.append(read_shard(path, states=plan.cache != NO_STATES))
     trainer, _ = _trainer(model, shards, plan, options, processes)
     load_checkpoint(run / "checkpoint.safetensors", trainer)
     while trainer.step < trainer.steps and not processes.told(False):
         trainer.train_step()
+
+
+def _shards_of(run: Path, options: TrainOptions) -> Path:
+    return run / "shards" if options.shards is None else options.shards
 
 
 def make_output(run: Path) -> None:
@@ -168,6 +174,11 @@ def _plan(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, re
     if path.exists():
         raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
     make_output(run)
+    if isinstance(source, Recorded):
+        tokens = source.tokens if options.tokens is None else options.tokens
+        plan = Plan(model.facts.name, identity, source.shard_size, tokens, None, options.epochs, source.cache)
+        plan.save(path)
+        return plan
     if options.minutes is None:
         everything = options.tokens or (DEFAULT_TOKENS if source.total is None else 1 << 62)
         longest = max(1, everything // options.max_new_tokens)
@@ -228,7 +239,7 @@ def _data(opened: Opened, plan: Plan, run: Path, options: TrainOptions, reporter
             shown = 0
 
         shards = fill(
-            run / "shards",
+            _shards_of(run, options),
             source,
             tokens=plan.tokens,
             shard_size=plan.shard_size,
@@ -299,6 +310,7 @@ def _config(model: BaseModel, options: TrainOptions) -> HeadsConfig:
         num_layers=options.num_layers,
         block=options.block,
         projection=options.projection,
+        projection_rank=options.projection_rank,
         draft_vocab_size=options.draft_vocab_size if smaller else None,
         condition_on_root=options.condition_on_root,
         condition_size=options.condition_size,

@@ -18,6 +18,7 @@ from headstart.train.generation import Regenerated, SelfWritten, Source, recipe_
 from headstart.train.hub_rows import PREFIX
 from headstart.train.kept import Kept
 from headstart.train.options import TrainOptions
+from headstart.train.recorded import Recorded
 from headstart.train.scripts import Recipe
 
 JOURNAL = "answers.jsonl"
@@ -43,14 +44,15 @@ def open_source(model: BaseModel, tokenizer: Tokenizer, options: TrainOptions, r
     """Read and check the data, if any. What the source has to remember lies in the directory ``run``.
 
     Raises:
-        DataError: a data file is missing, or more rows are bad than allowed.
+        DataError: a data file or a recorded answer is missing, or more rows are bad than allowed.
         ChatTemplateError: questions or answers need a chat template, and the tokenizer has none.
         TrainingError: the tokenizer is another model's, or the endpoint's key is missing.
     """
     _check_vocabulary(model, tokenizer)
     prompts = evaluation_prompts(options.decontaminate, options.decontaminate_words) if options.decontaminate_words else None
     reading = _reading(tokenizer, options, prompts) if options.data else None
-    if not tokenizer.has_chat_template and (reading is None or any(row.messages is not None for row in reading.rows)):
+    writes = options.shards is None and (reading is None or any(row.messages is not None for row in reading.rows))
+    if writes and not tokenizer.has_chat_template:
         raise ChatTemplateError(
             "this tokenizer has no chat template, so the model can neither write questions nor be asked any; give --data with"
             ' {"text": ...} rows, or a model that was made for chat'
@@ -64,6 +66,8 @@ def open_source(model: BaseModel, tokenizer: Tokenizer, options: TrainOptions, r
 
 
 def _expected_tokens(source: Source, reading: Reading | None, longest: int) -> int | None:
+    if isinstance(source, Recorded):
+        return source.tokens
     if reading is None:
         return None
     if isinstance(source, Kept):
@@ -75,6 +79,8 @@ def _expected_tokens(source: Source, reading: Reading | None, longest: int) -> i
 def _source(
     model: BaseModel, tokenizer: Tokenizer, options: TrainOptions, run: Path, recipe: Recipe, reading: Reading | None
 ) -> Source:
+    if options.shards is not None:
+        return Recorded(options.shards, model, options.cache)
     if reading is not None and options.keep_answers:
         return Kept(model, tokenizer, reading.rows, recipe.stop_ids, max_bad_rows=options.max_bad_rows)
     if reading is not None and options.endpoint is not None:
@@ -163,6 +169,8 @@ def _check_vocabulary(model: BaseModel, tokenizer: Tokenizer) -> None:
 
 
 def _metadata(model: BaseModel, options: TrainOptions, reading: Reading | None) -> dict[str, str]:
+    if options.shards is not None:
+        return {}  # they were made with whatever they were made with
     kept, asked = options.keep_answers, options.endpoint is not None
     kind = "self-written" if reading is None else "kept" if kept else "endpoint" if asked else "regenerated"
     metadata = {

@@ -119,7 +119,7 @@ def observe(
             written[event.number] += event.token_ids
             if event.finish_reason is not None and on_answer is not None:
                 on_answer(len(written[event.number]))
-    parts = [_compared(observer.seen.pop(number), ids) for number, ids in written.items() if len(ids) > 1]
+    parts = [compared(observer.seen.pop(number), ids) for number, ids in written.items() if len(ids) > 1]
     positions = sum(len(rank_EK) for rank_EK, _ in parts)
     if positions < LEAST_POSITIONS:
         raise DataError(
@@ -133,8 +133,9 @@ def observe(
     )
 
 
-def _compared(seen: Sequence[tuple[torch.Tensor, torch.Tensor]], ids: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ranks E x K and log probabilities E x K x R of one answer. Step e has root ``ids[e]``; head k guesses ``ids[e + 1 + k]``."""
+def compared(seen: Sequence[tuple[torch.Tensor, torch.Tensor]], ids: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ranks E x K and log probabilities E x K x R of one answer. Step e has root ``ids[e]``; head k guesses ``ids[e + 1 + k]``.
+    ``seen`` are guesses and their log probabilities, K x R, by step."""
     positions = len(ids) - 1
     guesses_EKR = torch.stack([guesses for guesses, _ in seen[:positions]])
     log_q_EKR = torch.stack([log_q for _, log_q in seen[:positions]])

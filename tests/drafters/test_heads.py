@@ -44,6 +44,23 @@ def test_own_projections_start_as_copies() -> None:
     torch.testing.assert_close(heads(hidden, None, None), F.linear(hidden, lm_head).expand(K, B, V), rtol=1e-12, atol=1e-12)
 
 
+def test_low_rank_projections_add_to_the_lm_head() -> None:
+    """(W + B A) x; W x at first, since B is zero."""
+    hidden, _, lm_head = inputs()
+    config = HeadsConfig(hidden_size=D, vocab_size=V, num_heads=K, projection="low-rank", condition_on_root=False)
+    fresh = MedusaHeads(config).double()
+    assert fresh.projection_out.shape == (K, V, 32)
+    torch.testing.assert_close(fresh(hidden, None, lambda x: F.linear(x, lm_head)), F.linear(hidden, lm_head).expand(K, B, V))
+    heads = random_heads(projection="low-rank", projection_rank=3, num_layers=0, condition_on_root=False)
+    logits = heads(hidden, None, lambda x: F.linear(x, lm_head))
+    some = torch.tensor([3, 4, 11])
+    for k in range(K):
+        whole = lm_head + heads.projection_out[k] @ heads.projection_in[k]
+        torch.testing.assert_close(logits[k], F.linear(hidden, whole), rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(heads.matrix(k, lm_head), whole)
+        torch.testing.assert_close(heads.matrices(lm_head[some], some)[k], whole[some])
+
+
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("block", ["residual", "mlp"])
 def test_one_batched_product_equals_head_after_head(layers: int, block: str) -> None:

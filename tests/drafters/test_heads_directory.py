@@ -55,10 +55,11 @@ def base_model(weight_VD: torch.Tensor, name: str = "org/base") -> Any:
         {},
         {"draft_vocab_size": 10},
         {"projection": "own", "condition_on_root": False},
+        {"projection": "low-rank", "projection_rank": 3},
         {"num_layers": 2, "block": "mlp"},
         {"kind": "hydra", "num_heads": 3},
     ],
-    ids=["default", "draft vocabulary", "own projection", "two layers", "hydra"],
+    ids=["default", "draft vocabulary", "own projection", "low-rank projection", "two layers", "hydra"],
 )
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
 def test_round_trip(options: dict[str, Any], dtype: torch.dtype, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class Truth:
         with torch.no_grad():
             path_1PD = self.model.embed(torch.tensor([padded], dtype=torch.int64))
             root_1D = self.model.embed(torch.tensor([self.state.generated[-1]]))
-            shared = self.model.projection(heads.draft_ids_V) if heads.config.projection == "shared" else None
+            shared = self.model.projection(heads.draft_ids_V) if heads.config.reads_lm_head else None
             scores_V = heads(self.hidden_1D, root_1D, shared, path_1PD)[k, 0]
         if not self.state.params.greedy:
             position = self.state.prompt_length + len(self.state.generated) + k
@@ -90,7 +90,14 @@ class Truth:
         return list(zip(self.ids_V[best.indices].tolist(), chances.tolist(), strict=True))
 
 
-HEADS = [{}, {"draft_vocab_size": 20}, {"projection": "own"}, {"num_layers": 2, "block": "mlp"}, {"num_heads": 1}]
+HEADS = [
+    {},
+    {"draft_vocab_size": 20},
+    {"projection": "own"},
+    {"projection": "low-rank"},
+    {"num_layers": 2, "block": "mlp"},
+    {"num_heads": 1},
+]
 
 
 @pytest.mark.parametrize("options", HEADS)

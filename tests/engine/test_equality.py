@@ -64,6 +64,7 @@ PARAMS = {
 HEADS: dict[str, dict[str, Any]] = {
     "default": {},
     "own projection": {"projection": "own", "condition_on_root": False},
+    "low-rank projection": {"projection": "low-rank", "draft_vocab_size": 20},
     "draft vocabulary": {"draft_vocab_size": 20},
     "two layers": {"num_layers": 2, "block": "mlp"},
 }

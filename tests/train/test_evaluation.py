@@ -16,8 +16,10 @@ from tests.tiny_models import VOCAB, adapter, build, noise_heads
 from tests.train.test_batches import shard
 
 
-@pytest.mark.parametrize("projection", ["shared", "own"])
-@pytest.mark.parametrize("family", ["llama", "gemma2"])
+@pytest.mark.parametrize(
+    ("family", "projection"),
+    [("llama", "shared"), ("llama", "own"), ("llama", "low-rank"), ("gemma2", "shared"), ("gemma2", "own")],
+)
 def test_guesses_are_those_of_drafting(family: str, projection: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their probabilities too, which trees are calibrated by: the LM head of gemma2 caps its logits at 9, own projections do not.
 

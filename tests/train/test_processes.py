@@ -64,7 +64,7 @@ def one_step(model: TransformersModel, processes: Processes, heads: MedusaHeads)
     return trainer.train_step()
 
 
-@pytest.mark.parametrize("projection", ["shared", "own"])
+@pytest.mark.parametrize("projection", ["shared", "own", "low-rank"])
 def test_halves_of_a_batch_add_up_to_it(model: TransformersModel, projection: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "has_bfloat16", lambda device: False)  # float32: only the order of sums is left to differ
     whole = one_step(model, ALONE, fresh_heads(projection))

@@ -13,6 +13,7 @@ from transformers import LlamaForCausalLM
 
 from headstart.drafters.arrangement import StaticTree
 from headstart.drafters.guesses import HeadGuesses
+from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.engine.engine import Engine
@@ -264,6 +265,47 @@ def test_given_answers_and_own_projections(llama: LlamaForCausalLM, tokenizer: T
     assert result.evaluation.top_KT[0][0] > 0.9
     assert result.evaluation.simulated == {}  # given answers need not be greedy
     assert HeadsDirectory.from_pretrained(tmp_path / "out").config.projection == "own"
+
+
+def test_other_heads_from_the_same_answers(finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """The same heads bit for bit as of the run that recorded them; nothing is written or taken away there."""
+    shards = finished / "run" / "shards"
+    before = {path.name: path.read_bytes() for path in shards.iterdir()}
+    options = replace(OPTIONS, tokens=None, shards=shards)
+    result = train(fresh(llama), tokenizer, tmp_path / "same", options=options)
+    expected, got = load_file(finished / "heads.safetensors"), load_file(tmp_path / "same" / "heads.safetensors")
+    assert expected.keys() == got.keys()
+    assert all(torch.equal(expected[name], got[name]) for name in expected)
+    assert not (tmp_path / "same" / "run" / "shards").exists()
+    assert "answers that another run had recorded" in (tmp_path / "same" / "README.md").read_text()
+    assert result.tokens == sum(len(read_shard(path).tokens) for path in shards.iterdir())
+    other = replace(options, projection="low-rank", projection_rank=4, epochs=1)
+    train(fresh(llama), tokenizer, tmp_path / "other", options=other)
+    directory = HeadsDirectory.from_pretrained(tmp_path / "other")
+    assert isinstance(directory.heads, MedusaHeads)
+    assert float(directory.heads.projection_out.detach().float().norm()) > 0  # it has learned
+    assert "low-rank projection (rank 4)" in (tmp_path / "other" / "README.md").read_text()
+    computed = train(fresh(llama), tokenizer, tmp_path / "computed", options=replace(options, cache="none", epochs=1))
+    assert computed.tokens == result.tokens
+    assert {path.name: path.read_bytes() for path in shards.iterdir()} == before
+
+
+def test_recorded_answers_that_cannot_be_used(
+    finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    options = replace(OPTIONS, tokens=None, shards=tmp_path / "nowhere")
+    with pytest.raises(DataError, match=r"no recorded answers in .*nowhere.*OUTPUT/run/shards"):
+        train(fresh(llama), tokenizer, tmp_path / "out", options=options)
+    torch.manual_seed(9)
+    other = LlamaForCausalLM(llama.config).eval()
+    with pytest.raises(DataError, match=r"recorded with another model than tiny.*cosine"):
+        train(fresh(other), tokenizer, tmp_path / "out", options=replace(options, shards=finished / "run" / "shards"))
+    output = copy_of_data(finished, tmp_path / "less")
+    options = replace(options, shards=output / "run" / "shards")
+    train(fresh(llama), tokenizer, tmp_path / "first", options=replace(options, epochs=1))
+    (output / "run" / "shards" / "shard-00000.safetensors").unlink()
+    with pytest.raises(DataError, match="no recorded answers"):
+        train(fresh(llama), tokenizer, tmp_path / "first", options=replace(options, epochs=1, resume=True))
 
 
 def test_rows_that_are_lost_are_counted_and_named(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from headstart.train.draft_vocab import lookup_table
 from headstart.train.joint.packing import Packed
 from headstart.train.loss import DECAY, loss_and_gradient
 from headstart.train.output_matrix import OutputMatrix, shared_matrix
+from headstart.train.projections import Projections
 from headstart.train.teacher import Teacher
 from headstart.train.vocab_sample import VocabSampler
 
@@ -54,6 +55,7 @@ class Objective:
         self.heads, self.base, self.compute, self.distill, self._soft = heads, base, compute, distill, soft_targets
         self.matrix = shared_matrix(base, None, compute)
         self._shared = self.matrix.part(heads.draft_ids_V)
+        self._projections = Projections(heads, self._shared, compute)
         self._table = lookup_table(heads.draft_ids_V, heads.config.vocab_size).to(base.facts.device)
         self._sampler = VocabSampler(by_frequency_V, seed)
 
@@ -92,12 +94,9 @@ class Objective:
         """Places of targets among the draft ids, K x E; -1 outside them or beyond the answer."""
         return self._table[targets_EK.T]
 
-    def projected(self, head: int, index_S: torch.Tensor | None = None) -> OutputMatrix:
+    def projected(self, head: int) -> OutputMatrix:
         """What a head's states are multiplied by."""
-        if self.heads.config.projection == "shared":
-            return self._shared.part(index_S)
-        own_VD = self.heads.own_projection[head].detach()
-        return OutputMatrix((own_VD if index_S is None else own_VD[index_S]).to(self.compute), None)
+        return self._projections.of(head)
 
     def _heads_backward(self, leaf_AD: torch.Tensor, packed: Packed, whole: Labels, number: int) -> tuple[float, ...]:
         config = self.heads.config
@@ -109,13 +108,12 @@ class Objective:
         states_KED = self.states(leaf_AD[example_A], packed.next_A[example_A], targets_EK)
         part = self._sampler.part(number, labels_KE.cpu())
         index_S = None if part.index_S is None else part.index_S.to(leaf_AD.device)
-        shares = config.projection == "shared"
-        own = None if shares else torch.stack([self.projected(k, index_S).weight_VD for k in range(config.num_heads)])
+        own_KSD = self._projections.learning(index_S)
         parts = loss_and_gradient(
             states_KED.detach(),
             part.labels_KB.to(leaf_AD.device),
-            self.projected(0, index_S) if shares else None,
-            own,
+            self._projections.shared(index_S),
+            None if own_KSD is None else own_KSD.detach().to(self.compute),
             part.log_weight_S,
             self._deciding(packed, example_A, index_S),
         )
@@ -123,18 +121,9 @@ class Objective:
         share_K = [count / max(1, all_) for count, all_ in zip(counts_K, whole.heads_K, strict=True)]
         grad_KED = parts.grad_KBD * torch.tensor(share_K, dtype=parts.grad_KBD.dtype, device=leaf_AD.device)[:, None, None]
         states_KED.backward(grad_KED)
-        if parts.grad_KVD is not None:
-            self._add_own(parts.grad_KVD * torch.tensor(share_K, device=leaf_AD.device)[:, None, None], index_S)
+        if own_KSD is not None and parts.grad_KVD is not None:
+            own_KSD.backward(parts.grad_KVD * torch.tensor(share_K, device=leaf_AD.device)[:, None, None])
         return tuple(nats * count if count else 0.0 for nats, count in zip(parts.loss_K, counts_K, strict=True))
-
-    def _add_own(self, grad_KSD: torch.Tensor, index_S: torch.Tensor | None) -> None:
-        projection = self.heads.own_projection
-        if projection.grad is None:
-            projection.grad = torch.zeros_like(projection)
-        if index_S is None:
-            projection.grad += grad_KSD
-        else:
-            projection.grad[:, index_S] += grad_KSD
 
     def _deciding(self, packed: Packed, example_A: torch.Tensor, index_S: torch.Tensor | None) -> Teacher | None:
         """What the untouched model thought of the heads' tokens, over the part of the vocabulary that a pass looks at."""

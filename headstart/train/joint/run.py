@@ -37,6 +37,7 @@ from headstart.train.joint.texts import Text, chosen, read_texts
 from headstart.train.joint.trainer import JointTrainer
 from headstart.train.log import Log
 from headstart.train.progress import Reporter
+from headstart.train.recorded import check_alike
 from headstart.train.run import DEFAULT_NODES, HELD_OUT_LEAST, HELD_OUT_SHARE, TREE_NODES, make_output
 from headstart.train.simulation import joint_counts
 from headstart.trees.search import grow
@@ -47,7 +48,6 @@ HEADS = "headstart"
 _LOOKED_AT = 120  # held-out answers: enough for figures, seconds to run
 _LOOKS = 2
 _CHECKPOINT_SECONDS = 120.0
-_LEAST_ALIKE = 0.9
 
 
 @dataclass(frozen=True)
@@ -102,11 +102,7 @@ def train_joint(
         by_frequency_V=_by_frequency(heads, data.texts),
     )
     before = look(backbone, trainer.objective, data.kept, options.length)
-    if before.quality.alike < _LEAST_ALIKE:
-        raise DataError(
-            f"the answers in {shards} were recorded with another model than {model}: its hidden states are unlike those recorded"
-            f" (cosine {before.quality.alike:.2f}, expected at least {_LEAST_ALIKE}). Name this model's own with --shards"
-        )
+    check_alike(before.quality.alike, shards, model)
     if plan is None:
         if options.minutes is not None:
             trainer.steps = max(4, int(options.minutes * 60 / trainer.seconds_per_step()))

@@ -4,13 +4,13 @@ Shapes: S recorded states of a shard, D hidden.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from headstart.errors import DataError
-from headstart.train.shards import Shard, read_shard, shard_path
+from headstart.train.recorded import read_recorded
+from headstart.train.shards import Shard
 
 
 @dataclass(frozen=True)
@@ -47,31 +47,13 @@ def read_texts(directory: Path, *, length: int, hidden_size: int, vocab_size: in
     Raises:
         DataError: there are no shards, one is broken, or they belong to a model of other sizes.
     """
-    if not shard_path(directory, 0).exists():
-        raise DataError(
-            f"there are no recorded answers in {directory} (shard-00000.safetensors is missing); name the folder with --shards:"
-            " headstart train leaves it in OUTPUT/run/shards"
-        )
     texts: list[Text] = []
-    cut = number = 0
-    while (path := shard_path(directory, number)).exists():
-        shard = read_shard(path)
-        if not len(shard.hidden_SD):  # answers of one token each, which have no state: it is of no width yet
-            shard = replace(shard, hidden_SD=shard.hidden_SD.new_zeros(0, hidden_size))
-        if shard.hidden_SD.shape[1] != hidden_size or _top(shard) >= vocab_size:
-            raise DataError(
-                f"{path} was recorded with another model: its states have {shard.hidden_SD.shape[1]} numbers and ids up to"
-                f" {_top(shard)}; expected {hidden_size} and ids below {vocab_size}. Name this model's own answers with --shards"
-            )
+    cut = 0
+    for shard in read_recorded(directory, hidden_size=hidden_size, vocab_size=vocab_size):
         found, shortened = _texts(shard, length)
         texts += found
         cut += shortened
-        number += 1
     return texts, cut
-
-
-def _top(shard: Shard) -> int:
-    return max((int(ids.max()) for ids in (shard.tokens, shard.prompt_tokens) if len(ids)), default=0)
 
 
 def _texts(shard: Shard, length: int) -> tuple[list[Text], int]:

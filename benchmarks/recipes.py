@@ -1,0 +1,283 @@
+"""What heads owe to their recipe, and what to their data: one table of recipes, and tokens per step over answer tokens and kinds.
+
+    headstart train bundled --output RUN --tokens 250000 --seed 7
+    python benchmarks/recipes.py --shards RUN/run/shards --prompts question.jsonl --work DIR
+
+The answers recorded in RUN teach all heads, but for the last shard, which none has seen. It and the model's greedy answers to the
+prompts are decoded step by step from recorded states (exact), each half by what the other half taught. ``--work`` keeps heads and
+answers, and what is there is not made again. The last line printed is one JSON object.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from setting import Setting, finish, parser, progress, setting
+
+from headstart.drafters.arrangement import GrownTree
+from headstart.drafters.guesses import HeadGuesses
+from headstart.drafters.heads import MedusaHeads
+from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.drafters.medusa import MedusaDrafter
+from headstart.models.loading import load_model
+from headstart.models.threads import cpu_threads
+from headstart.request import Request
+from headstart.sampling.params import SamplingParams
+from headstart.sampling.row import RowSampling
+from headstart.text.tokenizer import Tokenizer
+from headstart.train.generation import recording_pool
+from headstart.train.options import TrainOptions
+from headstart.train.recorded import read_recorded
+from headstart.train.recorder import RECORD
+from headstart.train.run import train
+from headstart.train.scripts import Ask, Script
+from headstart.train.shards import Answer, Shard, read_shard, shard_path, write_shard
+from headstart.trees.budget import Budget
+from headstart.trees.growth import WIDEST
+from headstart.tuning.learned import learn
+from headstart.tuning.observe import BEYOND, Observations, compared
+
+SIZES = (8, 16)
+_ROWS = 64
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Heads to be trained: a recipe and its data."""
+
+    name: str
+    tokens: int
+    """Answer tokens; whole conversations, so that it becomes a little more."""
+    kinds: float = 1.0
+    """Share of the kinds of conversation that the data come from."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """What differs from the default recipe."""
+
+
+def table(tokens: int) -> list[Trained]:
+    changes: dict[str, dict[str, Any]] = {
+        "default": {},
+        "targets: the chosen token alone": {"soft_targets": 0.0},
+        "targets: the distribution alone": {"soft_targets": 1.0},
+        "not reading the root": {"condition_on_root": False},
+        "root layer of half the width": {"condition_size": 576},
+        "no block": {"num_layers": 0},
+        "two blocks": {"num_layers": 2},
+        "an MLP for a block": {"block": "mlp"},
+        "low-rank projections, rank 32": {"projection": "low-rank"},
+        "projections of their own": {"projection": "own"},
+        "draft vocabulary 4,096": {"draft_vocab_size": 4096},
+        "draft vocabulary 49,152 (all)": {"draft_vocab_size": 0},
+    }
+    return [Trained(name, tokens, options=options) for name, options in changes.items()]
+
+
+def curve(most: int) -> list[Trained]:
+    return [Trained(f"{most // part:,} tokens", most // part) for part in (16, 8, 4, 2, 1)]
+
+
+def variety(tokens: int) -> list[Trained]:
+    return [Trained(f"{share:.0%} of the kinds", tokens, kinds=share) for share in (0.125, 0.25, 0.5, 1.0)]
+
+
+def main() -> None:
+    words = parser(__doc__, limit=60, tokens=128)
+    words.add_argument("--shards", type=Path, required=True)
+    words.add_argument("--work", type=Path, required=True)
+    words.add_argument("--table-tokens", type=int, default=100_000)
+    words.add_argument("--kinds-tokens", type=int, default=25_000)
+    words.add_argument("--epochs", type=float, default=TrainOptions.epochs)
+    words.add_argument("--only", nargs="*", choices=["table", "curve", "kinds"], default=["table", "curve", "kinds"])
+    args = words.parse_args()
+    with cpu_threads(None):
+        finish("recipes", args, measured(setting(args), args))
+
+
+def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
+    facts = here.model.facts
+    *known, kept = read_recorded(args.shards, hidden_size=facts.hidden_size, vocab_size=facts.vocab_size)
+    most = sum(len(shard.tokens) for shard in known)
+    groups = {"table": table(min(most, args.table_tokens)), "curve": curve(most), "kinds": variety(args.kinds_tokens)}
+    _, hf_tokenizer = load_model(args.model, dtype=args.dtype)
+    assert hf_tokenizer is not None
+    tokenizer = Tokenizer(hf_tokenizer)
+    asked = answers_to(here, args.work / "prompts", args.max_new_tokens)
+    found: dict[str, Any] = {
+        "epochs": args.epochs,
+        "answer_tokens": most,
+        "kept_greedy_positions": sum(ids for ids, greedy in zip(kept.answer_lengths, kept.greedy, strict=True) if greedy),
+        "prompts": len(here.prompts),
+        "prompt_positions": int(asked.tokens.numel()),
+    }
+    directories: dict[str, HeadsDirectory] = {}
+    for group in args.only:
+        found[group] = {}
+        for each in groups[group]:
+            where = args.work / f"{group}-{each.name.replace(' ', '-').replace(',', '').replace('%', '').replace(':', '')}"
+            data = subset(known, args.work / f"data-{each.tokens}-{each.kinds:g}", each)
+            if not (where / "minutes.json").exists():
+                options = TrainOptions(shards=data, epochs=args.epochs, patience=100, quiet=True, **each.options)
+                begun = time.perf_counter()
+                trained = train(here.model, tokenizer, where, options=options)
+                minutes = round((time.perf_counter() - begun) / 60, 1)
+                done = {"minutes": minutes, "tokens": trained.tokens, "steps": trained.steps}
+                (where / "minutes.json").write_text(json.dumps(done))
+            directory = HeadsDirectory.from_pretrained(where)
+            found[group][each.name] = {
+                **json.loads((where / "minutes.json").read_text()),
+                "kinds": len(kinds_in(data)),
+                **worth(here, directory, kept, asked),
+            }
+            if group == "table":
+                directories[each.name] = directory
+            progress(f"{group}, {each.name}: {json.dumps(found[group][each.name])}")
+    for name, milliseconds in draft_times(here, directories).items():
+        found["table"][name]["draft_milliseconds"] = milliseconds
+    found["shipped"] = worth(here, here.heads, kept, asked)
+    progress(f"shipped: {json.dumps(found['shipped'])}")
+    return found
+
+
+def subset(shards: Sequence[Shard], directory: Path, wanted: Trained) -> Path:
+    """Shards of the first conversations of a share of the kinds, up to so many answer tokens."""
+    if shard_path(directory, 0).exists():
+        return directory
+    directory.mkdir(parents=True, exist_ok=True)
+    conversations = [group for shard in shards for group in conversations_of(shard)]
+    kinds = sorted({group[0].kind for group in conversations})
+    step = 1 / wanted.kinds
+    chosen = {kinds[int(i * step)] for i in range(max(1, round(len(kinds) * wanted.kinds)))}
+    taken: list[list[Answer]] = []
+    tokens = 0
+    for group in conversations:
+        if tokens < wanted.tokens and group[0].kind in chosen:
+            taken.append(group)
+            tokens += sum(len(answer.ids) for answer in group)
+    if tokens < wanted.tokens:
+        raise SystemExit(
+            f"{len(chosen)} kinds have {tokens:,} answer tokens; {wanted.tokens:,} were wanted: record more, or ask for fewer"
+        )
+    write_shard(shard_path(directory, 0), 0, taken, {"model": shards[0].metadata.get("model", "")})
+    return directory
+
+
+def kinds_in(directory: Path) -> set[str]:
+    """The kinds of the conversations' first questions."""
+    return {group[0].kind for group in conversations_of(read_shard(shard_path(directory, 0)))}
+
+
+def conversations_of(shard: Shard) -> list[list[Answer]]:
+    groups: dict[int, list[Answer]] = {}
+    for number, answer in answers_of(shard):
+        groups.setdefault(number, []).append(answer)
+    return list(groups.values())
+
+
+def answers_of(shard: Shard) -> Iterator[tuple[int, Answer]]:
+    prompt = token = row = 0
+    for i, number in enumerate(shard.conversation_ids):
+        prompts, tokens = shard.prompt_lengths[i], shard.answer_lengths[i]
+        yield (
+            number,
+            Answer(
+                prompt_ids=shard.prompt_tokens[prompt : prompt + prompts].tolist(),
+                ids=shard.tokens[token : token + tokens].tolist(),
+                hidden_TD=shard.hidden_SD[row : row + tokens - 1],
+                greedy=shard.greedy[i],
+                kind=shard.kinds[i],
+            ),
+        )
+        prompt, token, row = prompt + prompts, token + tokens, row + max(0, tokens - 1)
+
+
+def answers_to(here: Setting, directory: Path, tokens: int) -> Shard:
+    """The model's greedy answers to the prompts, with their states."""
+    path = shard_path(directory, 0)
+    if not path.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        scripts = [script(ids, here.stop_ids, tokens) for ids in here.prompts]
+        write_shard(path, 0, recording_pool(here.model, max_rows=32).run(scripts, lambda count: None), {})
+    return read_shard(path)
+
+
+def script(ids: Sequence[int], stop_ids: frozenset[int], tokens: int) -> Script:
+    request = Request(prompt_ids=ids, stop_ids=stop_ids, max_new_tokens=tokens, drafter=RECORD)
+    reply = yield Ask(request, 1)
+    return [Answer(ids, reply.ids, reply.hidden_TD, True, "prompt")]
+
+
+def worth(here: Setting, directory: HeadsDirectory, kept: Shard, asked: Shard) -> dict[str, Any]:
+    assert isinstance(directory.heads, MedusaHeads)
+    guesses = HeadGuesses(directory.heads, here.model)
+    return {
+        "parameters": directory.heads.num_parameters,
+        **{name: figures(seen(guesses, shard)) for name, shard in (("own", kept), ("prompts", asked))},
+    }
+
+
+def figures(observed: Observations) -> dict[str, Any]:
+    learned = learn(observed, [*SIZES, 64])
+    top1_K = [float((rank_E[rank_E != BEYOND] == 0).double().mean()) for rank_E in observed.rank_EK.T]
+    return {
+        "top1": [round(top1, 4) for top1 in top1_K],
+        "grown": {nodes: round(learned.grown[nodes], 4) for nodes in SIZES},
+        "static": {nodes: round(learned.static[nodes], 4) for nodes in SIZES},
+        "error_of_grown": {nodes: round(learned.error[nodes], 4) for nodes in SIZES},
+    }
+
+
+@torch.inference_mode()
+def seen(guesses: HeadGuesses, shard: Shard) -> Observations:
+    """What the heads guess at each position of the greedy answers, as they do when drafting."""
+    ranks = min(WIDEST, guesses.heads.config.projected_vocab)
+    greedy = RowSampling(params=SamplingParams(), seed=0, prompt_length=1)
+    parts = []
+    for _, answer in answers_of(shard):
+        if not answer.greedy or len(answer.ids) < 2:
+            continue
+        steps = []
+        for at in range(0, len(answer.hidden_TD), _ROWS):
+            hidden_BD = answer.hidden_TD[at : at + _ROWS].to(guesses.heads.block_weight.dtype)
+            roots_B = torch.tensor(answer.ids[at : at + len(hidden_BD)])
+            guesses_KBR, log_q_KBR = guesses.best(hidden_BD, roots_B, [greedy] * len(hidden_BD), ranks, probabilities=True)
+            assert log_q_KBR is not None
+            steps += list(zip(guesses_KBR.unbind(1), log_q_KBR.unbind(1), strict=True))
+        parts.append(compared(steps, answer.ids))
+    return Observations(
+        torch.cat([rank_EK for rank_EK, _ in parts]),
+        torch.cat([log_q_EKR for _, log_q_EKR in parts]),
+        tuple(len(rank_EK) for rank_EK, _ in parts),
+    )
+
+
+@torch.inference_mode()
+def draft_times(here: Setting, directories: dict[str, HeadsDirectory], turns: int = 200) -> dict[str, float]:
+    """Milliseconds of a draft for one text, a tree of 8 nodes: the median over turns, in which all heads take part."""
+    hidden_1D = torch.randn(1, here.model.facts.hidden_size).to(here.model.facts.dtype)
+    row = RowSampling(params=SamplingParams(), seed=0, prompt_length=1, generated=[5])
+    ways: dict[str, Callable[[], object]] = {}
+    for name, directory in directories.items():
+        assert isinstance(directory.heads, MedusaHeads)
+        config = directory.heads.config
+        arrangement = GrownTree(config.num_heads, config.projected_vocab, directory.calibration)
+        drafter = MedusaDrafter(HeadGuesses(directory.heads, here.model), arrangement)
+        drafter.start(0, [1], hidden_1D)
+        ways[name] = lambda drafter=drafter: drafter.propose([0], [row], [Budget(8, 4)])  # type: ignore[misc]
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(turns + 5):
+        for name in sorted(ways, reverse=turn % 2 == 1):
+            begun = time.perf_counter()
+            ways[name]()
+            if turn >= 5:
+                seconds[name].append(time.perf_counter() - begun)
+    return {name: round(statistics.median(values) * 1000, 3) for name, values in seconds.items()}
+
+
+if __name__ == "__main__":
+    main()
