@@ -122,7 +122,8 @@ def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
             where = args.work / f"{group}-{each.name.replace(' ', '-').replace(',', '').replace('%', '').replace(':', '')}"
             data = subset(known, args.work / f"data-{each.tokens}-{each.kinds:g}", each)
             if not (where / "minutes.json").exists():
-                options = TrainOptions(shards=data, epochs=args.epochs, patience=100, quiet=True, **each.options)
+                stopped = (where / "run" / "run.json").exists()
+                options = TrainOptions(shards=data, epochs=args.epochs, patience=100, resume=stopped, quiet=True, **each.options)
                 begun = time.perf_counter()
                 trained = train(here.model, tokenizer, where, options=options)
                 minutes = round((time.perf_counter() - begun) / 60, 1)

@@ -20,6 +20,7 @@ from headstart.drafters.ngram import NODES as NGRAM_NODES
 from headstart.engine.budget import TreeBudget
 from headstart.engine.engine import Engine
 from headstart.engine.event import Event
+from headstart.engine.presumed_budget import presumed_budgets
 from headstart.engine.priced_budget import PricedBudget
 from headstart.engine.tuned_budget import tuned_budgets
 from headstart.errors import CapacityError, InvalidParameterError, PromptError
@@ -149,6 +150,9 @@ class LLM:
             if nodes is None:
                 budgets |= tuned_budgets(heads, model, threads)
         drafters = named_drafters(model, heads, draft)
+        if heads is not None and nodes is None:
+            guessing = [name for name, each in drafters.items() if each.facts.depth and name not in ("ngram", "draft-model")]
+            budgets = presumed_budgets(heads, model, guessing) | budgets
         self.drafter = chosen_drafter(drafter, drafters)
         self._engine = Engine(model, drafters, nodes=nodes or (heads.nodes if heads is not None else _NODES), budgets=budgets)
         self._threads = threads

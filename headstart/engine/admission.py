@@ -47,7 +47,7 @@ class Admission:
             request=request,
             sampling=RowSampling(params=request.params, seed=fold(request.seed, 0), prompt_length=len(request.prompt_ids)),
             limit=self._limit(request),
-            tree=self.budget(request.drafter, request.nodes),
+            tree=self.budget(request.drafter, request.nodes, timed=not (rule.lossy or rule.draws)),
             rule=rule,
         )
         row.sampling.draft_temperature = self._draft_temperature(request, rule)
@@ -63,9 +63,13 @@ class Admission:
         row.stats.acceptance, row.stats.lossy, row.stats.weights = rule.name, rule.lossy, self._facts.weights
         return row
 
-    def budget(self, drafter: str, nodes: int | None = None) -> TreeBudget:
-        """What decides about the trees of a request with this drafter that asks for so many nodes; None asks for nothing."""
-        if nodes is None and drafter in self._budgets:
+    def budget(self, drafter: str, nodes: int | None = None, *, timed: bool = True) -> TreeBudget:
+        """What decides about the trees of a request with this drafter that asks for so many nodes; None asks for nothing.
+
+        ``timed`` says that their size may follow the clock. Where the text depends on the tree (lossy rules, drawn candidates) it
+        may not, or the same seed would give another text the next time.
+        """
+        if nodes is None and timed and drafter in self._budgets:
             return self._budgets[drafter]
         nodes = self._nodes if nodes is None else nodes
         if nodes < 1:

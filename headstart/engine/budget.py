@@ -1,6 +1,7 @@
 """How many nodes the trees of a pass may have: a fixed number, or what pays for the rows that are running right now.
 
-A budget decides about speed alone. Whatever it says, and however often it changes its mind, the text stays the same.
+A budget decides about speed alone: whatever it says, and however often it changes its mind, the text stays the same. It is not
+asked where a rule of acceptance would make another text of another tree.
 """
 
 import math
@@ -79,11 +80,12 @@ class AutomaticBudget:
 
     Args:
         table: what was measured.
+        presumed: nobody measured the table's times here, so that the first real ones count for all.
         only_chosen: keep to plain decoding and the sizes that the table says are fastest for some number of rows, where every
             other size has a price of its own, such as compiling it. Else every size up to twice the largest of those is in reach.
     """
 
-    def __init__(self, table: StepTable, *, only_chosen: bool = False) -> None:
+    def __init__(self, table: StepTable, *, presumed: bool = False, only_chosen: bool = False) -> None:
         best = {table.best(rows) for rows in table.rows_R}
         reach = max(2 * table.nodes_N[max(best)], _LEAST_LARGEST)
         if only_chosen:
@@ -91,6 +93,7 @@ class AutomaticBudget:
         else:
             self._table = table.only([size for size, nodes in enumerate(table.nodes_N) if nodes <= reach])
         self.sizes = self._table.nodes_N
+        self._believed = 0 if presumed else 1  # steps that the table's word about times counts for
         self._place = {nodes: size for size, nodes in enumerate(self.sizes)}
         self._standing: dict[int, _Standing] = {}
         self._accepted = self._expected = _BELIEF
@@ -158,12 +161,13 @@ class AutomaticBudget:
         surprise = math.log(max(seconds, 1e-9) / self._table.seconds(rows, size)) - pace - known
         if not probing:
             seen = self._paced[kind] = self._paced.get(kind, 0) + 1
-            weight = max(_PACE_WEIGHT, 1 / (seen + 1))
-            farthest = _SLOWER if seen > _FIRST_EVERY else -_FASTER
+            weight = max(_PACE_WEIGHT, 1 / (seen + self._believed))
+            farthest = _SLOWER if seen > _FIRST_EVERY else -_FASTER if seen + self._believed > 1 else math.inf
             self._pace[kind] = pace + weight * max(-farthest, min(farthest, surprise))
             return
         seen = self._probes[kind, size] = self._probes.get((kind, size), 0) + 1
-        self._departure[kind, size] = known + max(_PROBE_WEIGHT, 1 / (seen + 1)) * max(_FASTER, min(_SLOWER, surprise))
+        weight = max(_PROBE_WEIGHT, 1 / (seen + self._believed))
+        self._departure[kind, size] = known + weight * max(_FASTER, min(_SLOWER, surprise))
 
     def _other(self, standing: _Standing) -> int | None:
         """The next size to try: plain decoding, one size down, one size up, in turn; None where that is no other."""

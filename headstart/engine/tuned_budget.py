@@ -40,8 +40,8 @@ def tuned_budgets(heads: HeadsDirectory, model: BaseModel, threads: int | None) 
         wrong.insert(0, "the heads are others")
     if wrong:
         logger.warning(
-            "what `headstart tune` measured does not hold here (%s): every pass gets trees of %d nodes, however many texts are"
-            " decoded at once. Run it again here",
+            "what `headstart tune` measured does not hold here (%s): trees begin with %d nodes, as for heads that were never tuned."
+            " Run it again here",
             "; ".join(wrong),
             heads.nodes,
         )

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import cycle
 
 import pytest
@@ -71,6 +72,20 @@ def test_the_text_is_that_of_plain_decoding(way: str, temperature: float) -> Non
     engine = Engine(model, {"none": PlainDrafter(), "guesses": drafter}, budgets={"guesses": budget})
     assert texts(engine, requests(temperature, drafter="guesses")) == plain
     assert {nodes for _, nodes, _ in budget.told} >= {5, 1, 12, 2, 8}
+
+
+@pytest.mark.parametrize(
+    ("acceptance", "options"), [("typical", {"delta": 0.5, "epsilon": 0.3}), ("threshold", {"threshold": 0.05}), ("rejection", {})]
+)
+def test_a_text_that_depends_on_its_trees_does_not_depend_on_the_clock(acceptance: str, options: dict[str, float]) -> None:
+    model = native(tiny("llama"))
+    guesses = HeadGuesses(noise_heads(model), model)
+    drafters = {"none": PlainDrafter(), "guesses": MedusaDrafter(guesses, GrownTree(3, VOCAB))}
+    budget = Restless()
+    wanted = [replace(request, drafter="guesses", acceptance=acceptance, acceptance_options=options) for request in requests(1.0)]
+    fixed = texts(Engine(model, drafters, nodes=6), wanted)
+    assert texts(Engine(model, drafters, nodes=6, budgets={"guesses": budget}), wanted) == fixed
+    assert budget.told == []
 
 
 def test_it_is_asked_for_the_rows_that_run() -> None:
