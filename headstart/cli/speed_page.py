@@ -44,7 +44,9 @@ def speed_record(llm: LLM, size: PassBytes) -> dict[str, Any]:
     ids = _prompt_ids(llm)
     tokens = min(_TOKENS, model.facts.context_length - len(ids))
     drafters = dict.fromkeys(["none", llm.drafter])
-    steps = [step_profile(llm, ids, drafter=name, tokens=tokens) for name in drafters]
+    # with heads, trees of the size that decoding begins with: while it is measured none should be tried instead
+    nodes = None if llm.heads is None else llm.engine.budget(llm.drafter).nodes(1)
+    steps = [step_profile(llm, ids, drafter=name, tokens=tokens, nodes=nodes) for name in drafters]
     return {
         "bandwidth": asdict(bandwidth),
         "context": context,

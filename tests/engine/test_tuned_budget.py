@@ -61,7 +61,7 @@ def test_elsewhere(caplog: pytest.LogCaptureFixture) -> None:
         assert tuned_budgets(tuned_heads(model, conditions=conditions), model, 1) == {}
     (message,) = [record.getMessage() for record in caplog.records]
     assert "was another; threads is 1, was 64)" in message
-    assert "trees of 3 nodes" in message
+    assert "trees begin with 3 nodes" in message
     assert "place" not in message  # where the model lies is not a difference
 
 
