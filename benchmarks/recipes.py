@@ -25,12 +25,10 @@ from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
-from headstart.models.loading import load_model
 from headstart.models.threads import cpu_threads
 from headstart.request import Request
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
-from headstart.text.tokenizer import Tokenizer
 from headstart.train.generation import recording_pool
 from headstart.train.options import TrainOptions
 from headstart.train.recorded import read_recorded
@@ -60,20 +58,20 @@ class Trained:
     """What differs from the default recipe."""
 
 
-def table(tokens: int) -> list[Trained]:
+def table(tokens: int, hidden_size: int) -> list[Trained]:
     changes: dict[str, dict[str, Any]] = {
         "default": {},
         "targets: the chosen token alone": {"soft_targets": 0.0},
         "targets: the distribution alone": {"soft_targets": 1.0},
         "not reading the root": {"condition_on_root": False},
-        "root layer of half the width": {"condition_size": 576},
+        "root layer of half the width": {"condition_size": hidden_size},
         "no block": {"num_layers": 0},
         "two blocks": {"num_layers": 2},
         "an MLP for a block": {"block": "mlp"},
         "low-rank projections, rank 32": {"projection": "low-rank"},
         "projections of their own": {"projection": "own"},
         "draft vocabulary 4,096": {"draft_vocab_size": 4096},
-        "draft vocabulary 49,152 (all)": {"draft_vocab_size": 0},
+        "the whole vocabulary": {"draft_vocab_size": 0},
     }
     return [Trained(name, tokens, options=options) for name, options in changes.items()]
 
@@ -103,17 +101,18 @@ def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
     facts = here.model.facts
     *known, kept = read_recorded(args.shards, hidden_size=facts.hidden_size, vocab_size=facts.vocab_size)
     most = sum(len(shard.tokens) for shard in known)
-    groups = {"table": table(min(most, args.table_tokens)), "curve": curve(most), "kinds": variety(args.kinds_tokens)}
-    _, hf_tokenizer = load_model(args.model, dtype=args.dtype)
-    assert hf_tokenizer is not None
-    tokenizer = Tokenizer(hf_tokenizer)
+    groups = {
+        "table": table(min(most, args.table_tokens), facts.hidden_size),
+        "curve": curve(most),
+        "kinds": variety(args.kinds_tokens),
+    }
     asked = answers_to(here, args.work / "prompts", args.max_new_tokens)
     found: dict[str, Any] = {
         "epochs": args.epochs,
         "answer_tokens": most,
-        "kept_greedy_positions": sum(ids for ids, greedy in zip(kept.answer_lengths, kept.greedy, strict=True) if greedy),
+        "kept_greedy_positions": sum(max(0, n - 1) for n, greedy in zip(kept.answer_lengths, kept.greedy, strict=True) if greedy),
         "prompts": len(here.prompts),
-        "prompt_positions": int(asked.tokens.numel()),
+        "prompt_positions": len(asked.hidden_SD),
     }
     directories: dict[str, HeadsDirectory] = {}
     for group in args.only:
@@ -125,7 +124,7 @@ def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
                 stopped = (where / "run" / "run.json").exists()
                 options = TrainOptions(shards=data, epochs=args.epochs, patience=100, resume=stopped, quiet=True, **each.options)
                 begun = time.perf_counter()
-                trained = train(here.model, tokenizer, where, options=options)
+                trained = train(here.model, here.tokenizer, where, options=options)
                 minutes = round((time.perf_counter() - begun) / 60, 1)
                 done = {"minutes": minutes, "tokens": trained.tokens, "steps": trained.steps}
                 (where / "minutes.json").write_text(json.dumps(done))

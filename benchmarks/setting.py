@@ -40,6 +40,7 @@ class Setting:
 
     model: BaseModel
     heads: HeadsDirectory
+    tokenizer: Tokenizer
     prompts: list[Sequence[int]]
     stop_ids: frozenset[int]
 
@@ -69,7 +70,7 @@ def setting(args: argparse.Namespace) -> Setting:
     step = max(1.0, len(rows) / args.limit)
     prompts = [rows[int(i * step)].ids(tokenizer) for i in range(min(args.limit, len(rows)))]
     random.Random(args.seed).shuffle(prompts)
-    return Setting(model, heads, prompts, frozenset(model.facts.eos_ids) | tokenizer.end_of_turn_ids)
+    return Setting(model, heads, tokenizer, prompts, frozenset(model.facts.eos_ids) | tokenizer.end_of_turn_ids)
 
 
 def machine() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from headstart.completion import Chunk, Completion
 from headstart.drafters.draft_loading import LoadedDraft, load_draft
 from headstart.drafters.draft_options import DraftOptions
 from headstart.drafters.heads_directory import HeadsDirectory
-from headstart.drafters.named import chosen_drafter, named_drafters
+from headstart.drafters.named import OF_HEADS, chosen_drafter, named_drafters
 from headstart.drafters.ngram import NODES as NGRAM_NODES
 from headstart.engine.budget import TreeBudget
 from headstart.engine.engine import Engine
@@ -74,7 +74,7 @@ def load(
             heads), "combined" (heads and n-grams in one tree), "draft-model" or "none" (plain decoding); "auto": the draft model
             if one is named, else combined with heads, else ngram. None changes the text.
         nodes: how many tree nodes a pass may hold, the root included; None takes what pays here for the rows that are running,
-            where ``headstart tune`` has measured it, else what the heads recommend; 12 for "ngram", 8 for a draft model.
+            beginning with what ``headstart tune`` has measured or else the heads recommend; 12 for "ngram", 8 for a draft model.
         dtype: "auto" is bfloat16 where the processor has it, else float32.
         device: "auto" is the first of CUDA, MPS and CPU.
         threads: CPU threads while generating, put back to the caller's number after each step. None takes the caller's number,
@@ -151,8 +151,7 @@ class LLM:
                 budgets |= tuned_budgets(heads, model, threads)
         drafters = named_drafters(model, heads, draft)
         if heads is not None and nodes is None:
-            guessing = [name for name, each in drafters.items() if each.facts.depth and name not in ("ngram", "draft-model")]
-            budgets = presumed_budgets(heads, model, guessing) | budgets
+            budgets = presumed_budgets(heads, model, [name for name in drafters if name in OF_HEADS]) | budgets
         self.drafter = chosen_drafter(drafter, drafters)
         self._engine = Engine(model, drafters, nodes=nodes or (heads.nodes if heads is not None else _NODES), budgets=budgets)
         self._threads = threads

@@ -36,7 +36,7 @@ class About:
     drafter: str
     """"none" is plain decoding; empty for transformers' ways."""
     nodes: int | None = None
-    """Of a pass, the root included; None is what was tuned or what the heads recommend."""
+    """Of a pass, the root included; None is what was tuned, or begins with what the heads recommend."""
     acceptance: str = "exact"
     lossy: bool = False
     """Whether its text may be another than the model's own by its very rule."""

@@ -43,7 +43,7 @@ def run(
     max_new_tokens
         Write at most so many tokens.
     nodes
-        How many tree nodes a pass may hold, the root included; by default what the heads recommend.
+        How many tree nodes a pass may hold, the root included; by default it begins with what the heads recommend.
     threads
         CPU threads; by default torch's choice.
     json

@@ -6,7 +6,7 @@ Shapes: B rows, M tree nodes of all rows, R ranks, K heads, D hidden, F width of
 projected vocabulary, k tokens of a path below the root.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,13 +14,11 @@ import torch
 import torch.nn.functional as F
 
 from headstart.drafters.heads import MedusaHeads
-from headstart.drafters.low_rank import Corrected, LowRank
+from headstart.drafters.low_rank import Corrected, LowRank, Product
 from headstart.drafters.noisy_guesses import drawn, ranked_with_noise
 from headstart.drafters.packed_heads import PackedHeads, packed_matrix
 from headstart.models.protocol import BaseModel, Projection
 from headstart.sampling.row import RowSampling
-
-Product = Callable[[torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,10 @@ class HydraGuesses:
         else:
             shared = model.projection(heads.draft_ids_V, rough=packs)
             self._project_K = [shared] * heads.config.num_heads
-        if heads.config.projection == "low-rank":
-            pairs = zip(heads.projection_in, heads.projection_out, strict=True)
-            owns = (LowRank(product(into_RD, None), product(out_VR, None)) for into_RD, out_VR in pairs)
-            self._project_K = [Corrected(shared, own) for own in owns]
+            if heads.config.projection == "low-rank":
+                pairs = zip(heads.projection_in, heads.projection_out, strict=True)
+                owns = (LowRank(product(into_RD, None), product(out_VR, None)) for into_RD, out_VR in pairs)
+                self._project_K = [Corrected(shared, own) for own in owns]
 
     def rows(self, hidden_BD: torch.Tensor, roots_B: torch.Tensor, sampling: Sequence[RowSampling]) -> Rows:
         """What the guesses of a step start from: each row's last hidden state, and the root that followed it."""

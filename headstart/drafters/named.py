@@ -21,7 +21,8 @@ from headstart.drafters.protocol import Drafter
 from headstart.errors import InvalidParameterError
 from headstart.models.protocol import BaseModel
 
-_OF_HEADS = ("medusa", "medusa-static", "hydra", "hydra-static", "mtp", "mtp-static", "combined")
+OF_HEADS = ("medusa", "medusa-static", "hydra", "hydra-static", "mtp", "mtp-static", "combined")
+"""Those that need heads."""
 
 
 def named_drafters(model: BaseModel, heads: HeadsDirectory | None, draft: LoadedDraft | None = None) -> dict[str, Drafter]:
@@ -78,9 +79,9 @@ def chosen_drafter(name: str, drafters: Mapping[str, Drafter]) -> str:
             return "draft-model"
         return next(name for name in ("combined", "mtp", "ngram") if name in drafters)
     if name not in drafters:
-        others = any(other in drafters for other in _OF_HEADS)
+        others = any(other in drafters for other in OF_HEADS)
         lacking = "the heads that are loaded are of another kind" if others else "no heads are loaded"
-        hint = f"; {lacking}: name them with heads=" if name in _OF_HEADS else ""
+        hint = f"; {lacking}: name them with heads=" if name in OF_HEADS else ""
         hint = "; no draft model is loaded: name one with draft_model=" if name == "draft-model" else hint
         raise InvalidParameterError(f"drafter {name!r} is not available; expected one of {sorted(drafters)}{hint}")
     return name

@@ -8,13 +8,11 @@ stayed within 0.2 %, and the base model decides all the same.
 Shapes: B rows, K heads, D hidden, F width of the conditioning layer, V projected vocabulary.
 """
 
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
 
 from headstart.drafters.heads import MedusaHeads
-from headstart.drafters.low_rank import LowRank
+from headstart.drafters.low_rank import LowRank, Product
 from headstart.models.int8_linear import Int8Linear, int8_fault
 from headstart.models.packed_linear import PackedLinear
 from headstart.models.protocol import Projection
@@ -38,7 +36,7 @@ class PackedHeads:
             for weight_K, bias_K in zip(heads.block_weight, heads.block_bias, strict=True)
         ]
         self._shared = shared
-        self._own_K: list[Callable[[torch.Tensor], torch.Tensor]] = []
+        self._own_K: list[Product] = []
         if config.projection == "own":
             self._own_K = [packed_matrix(weight.detach()) for weight in heads.own_projection]
         elif config.projection == "low-rank":

@@ -162,7 +162,9 @@ class AutomaticBudget:
         if not probing:
             seen = self._paced[kind] = self._paced.get(kind, 0) + 1
             weight = max(_PACE_WEIGHT, 1 / (seen + self._believed))
-            farthest = _SLOWER if seen > _FIRST_EVERY else -_FASTER if seen + self._believed > 1 else math.inf
+            farthest = _SLOWER if seen > _FIRST_EVERY else -_FASTER
+            if seen + self._believed == 1:  # what was presumed may be wrong by any factor
+                farthest = math.inf
             self._pace[kind] = pace + weight * max(-farthest, min(farthest, surprise))
             return
         seen = self._probes[kind, size] = self._probes.get((kind, size), 0) + 1

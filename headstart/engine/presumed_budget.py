@@ -18,7 +18,7 @@ _PRICES = [0.002 * 1.1**i for i in range(60)]  # of a node, in plain steps: 0.00
 def presumed_budgets(heads: HeadsDirectory, model: BaseModel, names: Iterable[str]) -> dict[str, TreeBudget]:
     """A budget that learns from the first step on, for each of these drafters. It begins with the nodes that the heads recommend.
 
-    None where it is unknown what trees give, or where every size would have to be compiled.
+    Empty where it is unknown what trees give, and where every size would have to be compiled.
     """
     if not heads.total or heads.nodes < 2 or isinstance(model, CompiledModel):
         return {}

@@ -124,6 +124,10 @@ class TrainOptions:
     def _check_shards(self) -> None:
         if self.shards is not None and self.data:
             raise InvalidParameterError("both shards and data were given; expected one of them")
+        if self.shards is not None and self.decontaminate:
+            raise InvalidParameterError(
+                "both shards and decontaminate were given; prompts are kept out while answers are recorded, not afterwards"
+            )
         if self.shards is not None and self.minutes is not None:
             raise InvalidParameterError("both shards and minutes were given; the answers are there already: say epochs, or tokens")
 

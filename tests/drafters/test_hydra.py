@@ -238,11 +238,13 @@ def test_facts(model: BaseModel) -> None:
     assert (facts.name, facts.depth, facts.nodes, facts.hidden, facts.samples) == ("hydra", 3, 256, "last", False)
 
 
-def test_packed_heads_guess_like_others() -> None:
+@pytest.mark.parametrize("projection", ["shared", "low-rank"])
+@pytest.mark.parametrize(("dtype", "error"), [(torch.bfloat16, 0.05), (torch.float32, 1e-5)], ids=str)
+def test_packed_heads_guess_like_others(projection: str, dtype: torch.dtype, error: float) -> None:
     """In bfloat16 on a processor that packs, weights are rounded to 8 bits: probabilities stay within a few hundredths."""
-    pretrained = deepcopy(tiny("llama")).bfloat16()
+    pretrained = deepcopy(tiny("llama")).to(dtype)
     base = native(pretrained)
-    heads = noise_heads(base, kind="hydra").bfloat16()
+    heads = noise_heads(base, kind="hydra", projection=projection).to(dtype)
     with torch.no_grad():
         for parameter in heads.parameters():
             parameter.mul_(0.25)  # such noise as trained heads are made of, and not of near-ties at huge logits
@@ -250,7 +252,7 @@ def test_packed_heads_guess_like_others() -> None:
     if not PackedHeads.worthwhile(heads):
         pytest.skip("this processor packs no matrices")
     guesses = HydraGuesses(heads, base)
-    hidden_1D, path = states(1)[0].bfloat16(), torch.tensor([[11, 12]])
+    hidden_1D, path = states(1)[0].to(dtype), torch.tensor([[11, 12]])
     with torch.inference_mode():
         known = guesses.rows(hidden_1D, torch.tensor([9]), [row()])
         for k in range(3):
@@ -260,7 +262,7 @@ def test_packed_heads_guess_like_others() -> None:
             logits_K1V = exact(hidden_1D.float(), embedded[0], lambda x, weight=shared: x @ weight.T, embedded[1])
             q_V = torch.softmax(logits_K1V[k, 0], -1)
             assert log_q_1R is not None
-            assert torch.allclose(log_q_1R.exp()[0], q_V[ids_1R[0]], atol=0.05)
+            assert torch.allclose(log_q_1R.exp()[0], q_V[ids_1R[0]], atol=error)
 
 
 class TestHydraSource:

@@ -19,9 +19,14 @@ from headstart.train.options import TrainOptions
         ({"draft_vocab_size": -1}, "draft_vocab_size is -1"),
         ({"minutes": 1, "tokens": 100}, "both minutes and tokens"),
         ({"keep_answers": True}, "keep_answers was given without data"),
+        ({"projection": "low-rank", "projection_rank": 0}, "projection_rank is 0; expected at least 1"),
+        ({"projection_rank": 8}, "projection is 'shared'; ask for 'low-rank'"),
+        ({"shards": Path("s"), "data": (Path("a.jsonl"),)}, "both shards and data"),
+        ({"shards": Path("s"), "minutes": 1}, "both shards and minutes"),
+        ({"shards": Path("s"), "decontaminate": (Path("p.jsonl"),)}, "both shards and decontaminate"),
     ],
 )
-def test_values_outside_their_range(changes: dict[str, float], message: str) -> None:
+def test_values_outside_their_range(changes: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         TrainOptions(**changes)  # type: ignore[arg-type]
 
