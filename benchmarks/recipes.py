@@ -4,15 +4,16 @@
     python benchmarks/recipes.py --shards RUN/run/shards --prompts question.jsonl --work DIR
 
 The answers recorded in RUN teach all heads, but for the last shard, which none has seen. It and the model's greedy answers to the
-prompts are decoded step by step from recorded states (exact), each half by what the other half taught. ``--work`` keeps heads and
-answers, and what is there is not made again. The last line printed is one JSON object.
+prompts are decoded step by step from recorded states (exact), each half by what the other half taught. ``--work`` keeps heads,
+answers and the arguments that they were made with; what is there is not made again, and other arguments are refused. The last line
+printed is one JSON object.
 """
 
 import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,14 @@ from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
+from headstart.errors import HeadstartError
 from headstart.models.threads import cpu_threads
 from headstart.request import Request
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
 from headstart.train.generation import recording_pool
 from headstart.train.options import TrainOptions
+from headstart.train.plan import check_same_run, read_plan
 from headstart.train.recorded import read_recorded
 from headstart.train.recorder import RECORD
 from headstart.train.run import train
@@ -43,6 +46,8 @@ from headstart.tuning.observe import BEYOND, Observations, compared
 
 SIZES = (8, 16)
 _ROWS = 64
+_KEPT = ("model", "dtype", "shards", "prompts", "limit", "max_new_tokens", "seed", "epochs")
+"""Arguments that everything in a work folder was made with; heads know by themselves what they learned from."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +98,39 @@ def main() -> None:
     words.add_argument("--epochs", type=float, default=TrainOptions.epochs)
     words.add_argument("--only", nargs="*", choices=["table", "curve", "kinds"], default=["table", "curve", "kinds"])
     args = words.parse_args()
-    with cpu_threads(None):
-        finish("recipes", args, measured(setting(args), args))
+    try:
+        with cpu_threads(None):
+            finish("recipes", args, measured(setting(args), args))
+    except HeadstartError as error:
+        raise SystemExit(f"error: {error}") from error
+
+
+def same_arguments(args: argparse.Namespace) -> None:
+    """Keep the arguments in the work folder. One that holds results and no arguments, of before they were kept, gets these.
+
+    Raises:
+        SystemExit: what is there was made with others.
+    """
+    path, now = args.work / "arguments.json", {name: getattr(args, name) for name in _KEPT}
+    now = {name: str(value.resolve()) if isinstance(value, Path) else value for name, value in now.items()}
+    before = json.loads(path.read_text()) if path.exists() else now
+    other = [f"--{name.replace('_', '-')} {value}, not {now[name]}" for name, value in before.items() if value != now[name]]
+    if other:
+        raise SystemExit(f"what is in {args.work} was made with {'; '.join(other)}; give the same, or another --work")
+    args.work.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(now, indent=1) + "\n")
 
 
 def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
     facts = here.model.facts
-    *known, kept = read_recorded(args.shards, hidden_size=facts.hidden_size, vocab_size=facts.vocab_size)
+    shards = read_recorded(args.shards, hidden_size=facts.hidden_size, vocab_size=facts.vocab_size)
+    if len(shards) < 2:
+        raise SystemExit(
+            f"there is one shard in {args.shards}, and heads are judged by the last one, which none has learned from; record more"
+            " (headstart train --tokens), or in smaller shards"
+        )
+    same_arguments(args)
+    *known, kept = shards
     most = sum(len(shard.tokens) for shard in known)
     groups = {
         "table": table(min(most, args.table_tokens), facts.hidden_size),
@@ -110,8 +141,8 @@ def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {
         "epochs": args.epochs,
         "answer_tokens": most,
-        "kept_greedy_positions": sum(max(0, n - 1) for n, greedy in zip(kept.answer_lengths, kept.greedy, strict=True) if greedy),
-        "prompts": len(here.prompts),
+        "kept_greedy_positions": sum(place.states.stop - place.states.start for place in kept.places() if place.greedy),
+        "prompts": len(asked.answer_lengths),
         "prompt_positions": len(asked.hidden_SD),
     }
     directories: dict[str, HeadsDirectory] = {}
@@ -120,9 +151,11 @@ def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
         for each in groups[group]:
             where = args.work / f"{group}-{each.name.replace(' ', '-').replace(',', '').replace('%', '').replace(':', '')}"
             data = subset(known, args.work / f"data-{each.tokens}-{each.kinds:g}", each)
-            if not (where / "minutes.json").exists():
-                stopped = (where / "run" / "run.json").exists()
-                options = TrainOptions(shards=data, epochs=args.epochs, patience=100, resume=stopped, quiet=True, **each.options)
+            plan = where / "run" / "run.json"
+            options = TrainOptions(shards=data, epochs=args.epochs, patience=100, resume=plan.exists(), quiet=True, **each.options)
+            if (where / "minutes.json").exists():
+                check_same_run(read_plan(plan), facts.name, options.identity, where)
+            else:
                 begun = time.perf_counter()
                 trained = train(here.model, here.tokenizer, where, options=options)
                 minutes = round((time.perf_counter() - begun) / 60, 1)
@@ -174,36 +207,28 @@ def kinds_in(directory: Path) -> set[str]:
 
 def conversations_of(shard: Shard) -> list[list[Answer]]:
     groups: dict[int, list[Answer]] = {}
-    for number, answer in answers_of(shard):
-        groups.setdefault(number, []).append(answer)
+    for place in shard.places():
+        prompt_ids, ids = shard.prompt_tokens[place.prompt].tolist(), shard.tokens[place.answer].tolist()
+        answer = Answer(prompt_ids, ids, shard.hidden_SD[place.states], place.greedy, place.kind)
+        groups.setdefault(place.conversation, []).append(answer)
     return list(groups.values())
 
 
-def answers_of(shard: Shard) -> Iterator[tuple[int, Answer]]:
-    prompt = token = row = 0
-    for i, number in enumerate(shard.conversation_ids):
-        prompts, tokens = shard.prompt_lengths[i], shard.answer_lengths[i]
-        yield (
-            number,
-            Answer(
-                prompt_ids=shard.prompt_tokens[prompt : prompt + prompts].tolist(),
-                ids=shard.tokens[token : token + tokens].tolist(),
-                hidden_TD=shard.hidden_SD[row : row + tokens - 1],
-                greedy=shard.greedy[i],
-                kind=shard.kinds[i],
-            ),
-        )
-        prompt, token, row = prompt + prompts, token + tokens, row + max(0, tokens - 1)
-
-
 def answers_to(here: Setting, directory: Path, tokens: int) -> Shard:
-    """The model's greedy answers to the prompts, with their states."""
+    """The model's greedy answers to the prompts, with their states.
+
+    Raises:
+        SystemExit: those in ``directory`` answer other prompts.
+    """
     path = shard_path(directory, 0)
     if not path.exists():
         directory.mkdir(parents=True, exist_ok=True)
         scripts = [script(ids, here.stop_ids, tokens) for ids in here.prompts]
         write_shard(path, 0, recording_pool(here.model, max_rows=32).run(scripts, lambda count: None), {})
-    return read_shard(path)
+    shard = read_shard(path)
+    if [shard.prompt_tokens[place.prompt].tolist() for place in shard.places()] != [list(ids) for ids in here.prompts]:
+        raise SystemExit(f"{path} answers other prompts; give the same --prompts, --limit and --seed, or another --work")
+    return shard
 
 
 def script(ids: Sequence[int], stop_ids: frozenset[int], tokens: int) -> Script:
@@ -238,17 +263,18 @@ def seen(guesses: HeadGuesses, shard: Shard) -> Observations:
     ranks = min(WIDEST, guesses.heads.config.projected_vocab)
     greedy = RowSampling(params=SamplingParams(), seed=0, prompt_length=1)
     parts = []
-    for _, answer in answers_of(shard):
-        if not answer.greedy or len(answer.ids) < 2:
+    for place in shard.places():
+        ids, hidden_TD = shard.tokens[place.answer].tolist(), shard.hidden_SD[place.states]
+        if not place.greedy or len(ids) < 2:
             continue
         steps = []
-        for at in range(0, len(answer.hidden_TD), _ROWS):
-            hidden_BD = answer.hidden_TD[at : at + _ROWS].to(guesses.heads.block_weight.dtype)
-            roots_B = torch.tensor(answer.ids[at : at + len(hidden_BD)])
+        for at in range(0, len(hidden_TD), _ROWS):
+            hidden_BD = hidden_TD[at : at + _ROWS].to(guesses.heads.block_weight.dtype)
+            roots_B = torch.tensor(ids[at : at + len(hidden_BD)])
             guesses_KBR, log_q_KBR = guesses.best(hidden_BD, roots_B, [greedy] * len(hidden_BD), ranks, probabilities=True)
             assert log_q_KBR is not None
             steps += list(zip(guesses_KBR.unbind(1), log_q_KBR.unbind(1), strict=True))
-        parts.append(compared(steps, answer.ids))
+        parts.append(compared(steps, ids))
     return Observations(
         torch.cat([rank_EK for rank_EK, _ in parts]),
         torch.cat([log_q_EKR for _, log_q_EKR in parts]),

@@ -78,13 +78,10 @@ class Accuracy:
 def read_texts(shards: Sequence[Shard]) -> list[Text]:
     texts = []
     for shard in shards:
-        prompt_at = answer_at = state_at = 0
-        rows = zip(shard.prompt_lengths, shard.answer_lengths, shard.conversation_ids, shard.greedy, strict=True)
-        for prompt, answer, conversation, greedy in rows:
-            ids_T = torch.cat([shard.prompt_tokens[prompt_at : prompt_at + prompt], shard.tokens[answer_at : answer_at + answer]])
-            hidden_MD = shard.hidden_SD[state_at : state_at + answer - 1]
-            texts.append(Text(ids_T.to(torch.int64), prompt, hidden_MD, conversation, greedy))
-            prompt_at, answer_at, state_at = prompt_at + prompt, answer_at + answer, state_at + answer - 1
+        for place in shard.places():
+            prompt = shard.prompt_tokens[place.prompt]
+            ids_T = torch.cat([prompt, shard.tokens[place.answer]]).to(torch.int64)
+            texts.append(Text(ids_T, len(prompt), shard.hidden_SD[place.states], place.conversation, place.greedy))
     return texts
 
 

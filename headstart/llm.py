@@ -44,6 +44,7 @@ logger = logging.getLogger("headstart")
 Read = Callable[[Any, Tokenizer | None], Sequence[int]]
 
 _NODES = 8  # of a draft model's tree: a pass takes hardly longer than one over the root alone
+_NODES_OF = {"ngram": NGRAM_NODES, "draft-model": _NODES}  # by the drafter's name; the others have heads, which recommend a number
 
 
 def load(
@@ -74,7 +75,9 @@ def load(
             heads), "combined" (heads and n-grams in one tree), "draft-model" or "none" (plain decoding); "auto": the draft model
             if one is named, else combined with heads, else ngram. None changes the text.
         nodes: how many tree nodes a pass may hold, the root included; None takes what pays here for the rows that are running,
-            beginning with what ``headstart tune`` has measured or else the heads recommend; 12 for "ngram", 8 for a draft model.
+            beginning with what ``headstart tune`` has measured or else the heads recommend; at most 12 for "ngram", 8 for a draft
+            model. The recommended number stays where it is unknown what trees give (heads without counts), where every size has to
+            be compiled (``compile``), and where the text depends on its trees (lossy rules and "rejection"; there 12 and 8 too).
         dtype: "auto" is bfloat16 where the processor has it, else float32.
         device: "auto" is the first of CUDA, MPS and CPU.
         threads: CPU threads while generating, put back to the caller's number after each step. None takes the caller's number,
@@ -114,7 +117,7 @@ def load(
     tokenizer = None if hf_tokenizer is None else Tokenizer(hf_tokenizer)
     llm = LLM(base, tokenizer, heads=found, draft=draft, drafter=drafter, nodes=nodes, threads=threads)
     if isinstance(base, CompiledModel):
-        base.warm(nodes={1, *llm.engine.budget(llm.drafter).sizes})  # 1: near a text's end trees shrink to the root
+        base.warm(nodes=llm.engine.sizes(llm.drafter))
     return llm
 
 
@@ -153,7 +156,13 @@ class LLM:
         if heads is not None and nodes is None:
             budgets = presumed_budgets(heads, model, [name for name in drafters if name in OF_HEADS]) | budgets
         self.drafter = chosen_drafter(drafter, drafters)
-        self._engine = Engine(model, drafters, nodes=nodes or (heads.nodes if heads is not None else _NODES), budgets=budgets)
+        self._engine = Engine(
+            model,
+            drafters,
+            nodes=nodes or (heads.nodes if heads is not None else _NODES),
+            nodes_of=_NODES_OF if nodes is None else None,
+            budgets=budgets,
+        )
         self._threads = threads
         self._lock = threading.RLock()
         self._inbox: dict[int, deque[Event]] = {}

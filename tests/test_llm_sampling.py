@@ -10,7 +10,7 @@ from headstart.completion import Completion
 from headstart.errors import InvalidParameterError
 from headstart.llm import LLM
 from tests.tiny_llm import busy, tiny_llm
-from tests.tiny_models import VOCAB, letter_ids
+from tests.tiny_models import LETTERS, VOCAB, letter_ids
 
 D, E, X = letter_ids("dex")
 DRAFTERS = ["none", "medusa"]
@@ -94,6 +94,15 @@ class TestAcceptance:
     def test_at_temperature_0_nothing_is_lost(self, llm: LLM, acceptance: str) -> None:
         out = write(llm, "a", acceptance=acceptance, drafter="medusa")
         assert (out.text, out.stats.steps) == ("bcdefg", 2)  # five after the first, at most four a step
+
+    @pytest.mark.parametrize("heads", [True, False])
+    def test_n_grams_keep_their_number_of_nodes(self, heads: bool) -> None:
+        """Twelve, whatever heads recommend: after the alphabet and "abcdef" eleven guesses, and the letter after them."""
+        llm = tiny_llm(heads=heads)
+        out = llm.generate(LETTERS[:26] + "abcdef", max_new_tokens=13, drafter="ngram", acceptance="typical")
+        assert (out.text, out.stats.steps) == ("ghijklmnopqrs", 1)
+        few = LLM(llm.model, llm.tokenizer, heads=llm.heads, nodes=4)  # whoever loads it with a number gets that
+        assert few.engine.budget("ngram", timed=False).sizes == few.engine.budget("ngram").sizes == (4,)
 
     def test_rejection_repeats_a_text_with_the_same_trees(self) -> None:
         """Alone and in a batch, streamed and not. With other trees the same seed writes another text."""

@@ -8,6 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
 from rich.table import Table
 
+from headstart.engine.budget import AutomaticBudget
 from headstart.errors import ChatTemplateError
 from headstart.llm import LLM
 from headstart.tuning.bandwidth import read_bandwidth
@@ -44,9 +45,7 @@ def speed_record(llm: LLM, size: PassBytes) -> dict[str, Any]:
     ids = _prompt_ids(llm)
     tokens = min(_TOKENS, model.facts.context_length - len(ids))
     drafters = dict.fromkeys(["none", llm.drafter])
-    # with heads, trees of the size that decoding begins with: while it is measured none should be tried instead
-    nodes = None if llm.heads is None else llm.engine.budget(llm.drafter).nodes(1)
-    steps = [step_profile(llm, ids, drafter=name, tokens=tokens, nodes=nodes) for name in drafters]
+    steps = [step_profile(llm, ids, drafter=name, tokens=tokens, nodes=nodes_to_profile(llm, name)) for name in drafters]
     return {
         "bandwidth": asdict(bandwidth),
         "context": context,
@@ -57,6 +56,13 @@ def speed_record(llm: LLM, size: PassBytes) -> dict[str, Any]:
         "over_floor": {n: curve.at(n) / floor for n in curve.nodes},
         "steps": [_step_record(profile) for profile in steps],
     }
+
+
+def nodes_to_profile(llm: LLM, drafter: str) -> int | None:
+    """For a budget that learns, the size that decoding begins with: while steps are profiled it should not try others. None for the
+    others, which never change their minds."""
+    budget = llm.engine.budget(drafter)
+    return budget.first_nodes(1) if isinstance(budget, AutomaticBudget) else None
 
 
 def speed_page(record: dict[str, Any]) -> Iterator[RenderableType]:

@@ -7,7 +7,7 @@ of the tokens t + 2 to t + 1 + k, the candidates before theirs on the path.
 All heads are one stack of tensors, so that each layer is one batched product for all of them.
 
 Shapes: B positions (any leading shape, flattened), K heads, D hidden, F width of the conditioning layer, V projected vocabulary,
-P tokens of a path below the root.
+S part of it, W narrow width of low-rank projections (the rank), P tokens of a path below the root.
 """
 
 from dataclasses import asdict, dataclass
@@ -150,8 +150,8 @@ class MedusaHeads(nn.Module):
         if self.config.projection == "own":
             return self.own_projection if index_S is None else self.own_projection.index_select(1, index_S)
         assert lm_head_SD is not None, "these heads read the base model's LM head"
-        out_KSR = self.projection_out if index_S is None else self.projection_out.index_select(1, index_S)
-        return lm_head_SD.to(out_KSR.dtype) + torch.bmm(out_KSR, self.projection_in)
+        out_KSW = self.projection_out if index_S is None else self.projection_out.index_select(1, index_S)
+        return lm_head_SD.to(out_KSW.dtype) + torch.bmm(out_KSW, self.projection_in)
 
     def matrix(self, head: int, lm_head_VD: torch.Tensor | None) -> torch.Tensor:
         """One head's of :meth:`matrices`, V x D."""
@@ -198,8 +198,8 @@ class MedusaHeads(nn.Module):
         logits_KBV = shared(states_KBD.reshape(heads * rows, size)).view(heads, rows, -1)
         if self.config.projection == "shared":
             return logits_KBV
-        narrow_KBR = torch.bmm(states_KBD, self.projection_in.transpose(1, 2))
-        return torch.baddbmm(logits_KBV.to(narrow_KBR.dtype), narrow_KBR, self.projection_out.transpose(1, 2))
+        narrow_KBW = torch.bmm(states_KBD, self.projection_in.transpose(1, 2))
+        return torch.baddbmm(logits_KBV.to(narrow_KBW.dtype), narrow_KBW, self.projection_out.transpose(1, 2))
 
     def forward(
         self,

@@ -2,8 +2,8 @@
 
 Where the processor packs matrices (see :mod:`headstart.drafters.packed_heads`), each head's are packed here as well.
 
-Shapes: B rows, M tree nodes of all rows, R ranks, K heads, D hidden, F width of the conditioning layer, V
-projected vocabulary, k tokens of a path below the root.
+Shapes: B rows, M tree nodes of all rows, R ranks, K heads, D hidden, F width of the conditioning layer, V projected vocabulary,
+W narrow width of low-rank projections, k tokens of a path below the root.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 
 from headstart.drafters.heads import MedusaHeads
-from headstart.drafters.low_rank import Corrected, LowRank, Product
+from headstart.drafters.low_rank import CorrectedProjection, LowRankCorrection, Product
 from headstart.drafters.noisy_guesses import drawn, ranked_with_noise
 from headstart.drafters.packed_heads import PackedHeads, packed_matrix
 from headstart.models.protocol import BaseModel, Projection
@@ -58,8 +58,8 @@ class HydraGuesses:
             self._project_K = [shared] * heads.config.num_heads
             if heads.config.projection == "low-rank":
                 pairs = zip(heads.projection_in, heads.projection_out, strict=True)
-                owns = (LowRank(product(into_RD, None), product(out_VR, None)) for into_RD, out_VR in pairs)
-                self._project_K = [Corrected(shared, own) for own in owns]
+                added = (LowRankCorrection(product(into_WD, None), product(out_VW, None)) for into_WD, out_VW in pairs)
+                self._project_K = [CorrectedProjection(shared, correction) for correction in added]
 
     def rows(self, hidden_BD: torch.Tensor, roots_B: torch.Tensor, sampling: Sequence[RowSampling]) -> Rows:
         """What the guesses of a step start from: each row's last hidden state, and the root that followed it."""

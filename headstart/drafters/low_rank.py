@@ -1,6 +1,6 @@
 """The LM head and what one head adds to it: two narrow matrices, one after the other.
 
-Shapes: M positions, V projected vocabulary, D hidden.
+Shapes: M positions, V projected vocabulary, D hidden, W narrow width (the rank).
 """
 
 from collections.abc import Callable
@@ -12,21 +12,24 @@ from headstart.models.protocol import Projection
 Product = Callable[[torch.Tensor], torch.Tensor]
 
 
-class LowRank:
-    """A head's own part of its projection, ``x A^T B^T``."""
+class LowRankCorrection:
+    """What a head adds to the LM head's logits, ``x A^T B^T``."""
 
     def __init__(self, into: Product, out: Product) -> None:
+        """``into`` multiplies by A, W x D; ``out`` by B, V x W."""
         self._into, self._out = into, out
 
     def __call__(self, x_MD: torch.Tensor) -> torch.Tensor:
+        """M x V."""
         return self._out(self._into(x_MD))
 
 
-class Corrected:
-    """The whole projection of a head, M x V: the LM head's logits and its own part."""
+class CorrectedProjection:
+    """The whole projection of a head: the LM head's logits and what the head adds to them."""
 
-    def __init__(self, shared: Projection, own: LowRank) -> None:
-        self._shared, self._own = shared, own
+    def __init__(self, shared: Projection, correction: LowRankCorrection) -> None:
+        self._shared, self._correction = shared, correction
 
     def __call__(self, x_MD: torch.Tensor) -> torch.Tensor:
-        return self._shared(x_MD) + self._own(x_MD)
+        """Logits, M x V."""
+        return self._shared(x_MD) + self._correction(x_MD)

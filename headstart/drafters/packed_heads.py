@@ -5,14 +5,15 @@ the largest products, the conditioning layer and the projection, stay one for al
 bfloat16 weights are rounded to those, which halves what is read. Guesses need no more: on 60 Spec-Bench questions tokens per step
 stayed within 0.2 %, and the base model decides all the same.
 
-Shapes: B rows, K heads, D hidden, F width of the conditioning layer, V projected vocabulary.
+Shapes: B rows, K heads, D hidden, F width of the conditioning layer, V projected vocabulary, W narrow width of low-rank
+projections.
 """
 
 import torch
 import torch.nn.functional as F
 
 from headstart.drafters.heads import MedusaHeads
-from headstart.drafters.low_rank import LowRank, Product
+from headstart.drafters.low_rank import LowRankCorrection, Product
 from headstart.models.int8_linear import Int8Linear, int8_fault
 from headstart.models.packed_linear import PackedLinear
 from headstart.models.protocol import Projection
@@ -41,7 +42,7 @@ class PackedHeads:
             self._own_K = [packed_matrix(weight.detach()) for weight in heads.own_projection]
         elif config.projection == "low-rank":
             pairs = zip(heads.projection_in.detach(), heads.projection_out.detach(), strict=True)
-            self._own_K = [LowRank(packed_matrix(into_RD), packed_matrix(out_VR)) for into_RD, out_VR in pairs]
+            self._own_K = [LowRankCorrection(packed_matrix(into_WD), packed_matrix(out_VW)) for into_WD, out_VW in pairs]
 
     @staticmethod
     def worthwhile(heads: MedusaHeads) -> bool:
@@ -62,8 +63,9 @@ class PackedHeads:
         if self._shared is None:
             return torch.stack([own(x_BD) for own, x_BD in zip(self._own_K, states_K, strict=True)])
         logits_KBV = self._shared(torch.cat(states_K)).view(self._heads, len(hidden_BD), -1)
-        for logits_BV, own, x_BD in zip(logits_KBV, self._own_K, states_K, strict=False):  # none where all is shared
-            logits_BV += own(x_BD)
+        if self._own_K:
+            for logits_BV, own, x_BD in zip(logits_KBV, self._own_K, states_K, strict=True):
+                logits_BV += own(x_BD)
         return logits_KBV
 
 

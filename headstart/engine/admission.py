@@ -23,15 +23,22 @@ class Admission:
     Args:
         drafters: by the name that requests use.
         nodes: tree nodes of a row's pass where neither the request nor a budget says.
+        nodes_of: by a drafter's name, the same where it has a number of its own.
         budgets: by a drafter's name, what decides about the nodes of its requests' trees where the request does not say.
     """
 
     def __init__(
-        self, facts: ModelFacts, drafters: Mapping[str, Drafter], *, nodes: int, budgets: Mapping[str, TreeBudget]
+        self,
+        facts: ModelFacts,
+        drafters: Mapping[str, Drafter],
+        *,
+        nodes: int,
+        nodes_of: Mapping[str, int],
+        budgets: Mapping[str, TreeBudget],
     ) -> None:
         self._facts = facts
         self._drafters = drafters
-        self._nodes = nodes
+        self._nodes, self._nodes_of = nodes, nodes_of
         self._budgets = budgets
 
     def row(self, number: int, request: Request) -> Row:
@@ -71,7 +78,7 @@ class Admission:
         """
         if nodes is None and timed and drafter in self._budgets:
             return self._budgets[drafter]
-        nodes = self._nodes if nodes is None else nodes
+        nodes = self._nodes_of.get(drafter, self._nodes) if nodes is None else nodes
         if nodes < 1:
             raise InvalidParameterError(f"nodes is {nodes}; expected at least 1, the root (1 is plain decoding)")
         facts = self._drafters[drafter].facts

@@ -7,6 +7,7 @@ asked where a rule of acceptance would make another text of another tree.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Protocol
 
 from headstart.trees.step_table import MARGIN, StepTable, fastest
@@ -31,8 +32,11 @@ class TreeBudget(Protocol):
     def sizes(self) -> Sequence[int]:
         """Every number of nodes that it may ever ask for."""
 
-    def nodes(self, rows: int) -> int:
-        """Nodes of each row's tree in a pass of ``rows`` rows, the root included; the same until the next :meth:`observe`."""
+    def nodes(self, rows: int, *, observed: bool = True) -> int:
+        """Nodes of each row's tree in a pass of ``rows`` rows, the root included; the same until the next :meth:`observe`.
+
+        ``observed`` False: nobody will tell of this step, so that it is no use to try a size in it.
+        """
 
     def price(self, rows: int) -> float:
         """What a further node adds to a pass of ``rows`` rows, in passes without guesses; 0 lets trees fill their size."""
@@ -48,7 +52,7 @@ class FixedBudget:
     def __init__(self, nodes: int) -> None:
         self.sizes = (nodes,)
 
-    def nodes(self, rows: int) -> int:
+    def nodes(self, rows: int, *, observed: bool = True) -> int:
         return self.sizes[0]
 
     def price(self, rows: int) -> float:
@@ -66,12 +70,12 @@ class _Standing:
     """Place in the table's sizes."""
     steps: int = 0
     probe: int | None = None
-    """A size to try for one step."""
+    """A size to try for one step, the next one that is observed."""
     probes: int = 0
 
 
 class AutomaticBudget:
-    """The size that a table of measured steps says is fastest, corrected by what real steps turn out to give and take.
+    """The size that a table of steps says is fastest, corrected by what real steps turn out to give and take.
 
     What is learned: the *gain*, by how much more or fewer guesses are accepted than the table says, for all sizes alike; the
     *pace*, by how much longer steps take than it says, for all sizes alike (a longer context, a busy machine); and for each
@@ -79,8 +83,8 @@ class AutomaticBudget:
     a decision every ``DECIDE_EVERY`` steps only, and a change has to promise 3 % more.
 
     Args:
-        table: what was measured.
-        presumed: nobody measured the table's times here, so that the first real ones count for all.
+        table: what was measured; or, where that is ``presumed``, what trees gave in training and times that nobody measured.
+        presumed: the table's times are no more than a beginning, so that the first real ones count for all.
         only_chosen: keep to plain decoding and the sizes that the table says are fastest for some number of rows, where every
             other size has a price of its own, such as compiling it. Else every size up to twice the largest of those is in reach.
     """
@@ -98,13 +102,13 @@ class AutomaticBudget:
         self._standing: dict[int, _Standing] = {}
         self._accepted = self._expected = _BELIEF
         self._pace: dict[int, float] = {}
-        self._paced: dict[int, int] = {}
+        self._first_paces: dict[int, list[float]] = {}
         self._departure: dict[tuple[int, int], float] = {}
         self._probes: dict[tuple[int, int], int] = {}
 
     @property
     def table(self) -> StepTable:
-        """What was measured, as far as it is in reach."""
+        """What it was given, as far as it is in reach."""
         return self._table
 
     @property
@@ -112,9 +116,13 @@ class AutomaticBudget:
         """Accepted guesses over those that the table expects."""
         return self._accepted / self._expected
 
-    def nodes(self, rows: int) -> int:
+    def first_nodes(self, rows: int) -> int:
+        """The number of nodes that it begins with at ``rows`` rows, before anything is learned."""
+        return self.sizes[self._table.best(rows)]
+
+    def nodes(self, rows: int, *, observed: bool = True) -> int:
         standing = self._at(rows)
-        return self.sizes[standing.size if standing.probe is None else standing.probe]
+        return self.sizes[standing.size if standing.probe is None or not observed else standing.probe]
 
     def price(self, rows: int) -> float:
         return 0.0
@@ -160,12 +168,12 @@ class AutomaticBudget:
         pace = self._pace.get(kind, 0.0)
         surprise = math.log(max(seconds, 1e-9) / self._table.seconds(rows, size)) - pace - known
         if not probing:
-            seen = self._paced[kind] = self._paced.get(kind, 0) + 1
-            weight = max(_PACE_WEIGHT, 1 / (seen + self._believed))
-            farthest = _SLOWER if seen > _FIRST_EVERY else -_FASTER
-            if seen + self._believed == 1:  # what was presumed may be wrong by any factor
-                farthest = math.inf
-            self._pace[kind] = pace + weight * max(-farthest, min(farthest, surprise))
+            first = self._first_paces.setdefault(kind, [0.0] * self._believed)
+            if len(first) < _FIRST_EVERY:  # a table may be wrong by any factor, and what is done once holds the first steps up
+                first.append(pace + surprise)
+                self._pace[kind] = median(first)
+            else:
+                self._pace[kind] = pace + _PACE_WEIGHT * max(-_SLOWER, min(_SLOWER, surprise))
             return
         seen = self._probes[kind, size] = self._probes.get((kind, size), 0) + 1
         weight = max(_PROBE_WEIGHT, 1 / (seen + self._believed))

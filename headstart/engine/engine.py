@@ -46,6 +46,7 @@ class Engine:
         model: the base model; its cache must not be used by anybody else meanwhile.
         drafters: by the name that requests use; "none" has to be among them.
         nodes: tree nodes a row's pass may hold where neither the request nor a budget says, the root included.
+        nodes_of: by a drafter's name, the same where it has a number of its own.
         budgets: by a drafter's name, what decides about the nodes of its requests' trees where the request does not say.
     """
 
@@ -55,13 +56,14 @@ class Engine:
         drafters: Mapping[str, Drafter],
         *,
         nodes: int = 8,
+        nodes_of: Mapping[str, int] | None = None,
         budgets: Mapping[str, TreeBudget] | None = None,
     ) -> None:
         self.model = model
         self.drafters = dict(drafters)
         self.budgets = dict(budgets or {})
         self.scheduler = Scheduler(model.cache)
-        self._admission = Admission(model.facts, self.drafters, nodes=nodes, budgets=self.budgets)
+        self._admission = Admission(model.facts, self.drafters, nodes=nodes, nodes_of=nodes_of or {}, budgets=self.budgets)
         self._counts_padding = model.facts.device.type == "cpu"
         self._numbers = count()
 
@@ -87,9 +89,19 @@ class Engine:
         self.scheduler.check(row)
         return row.slots
 
-    def budget(self, drafter: str, nodes: int | None = None) -> TreeBudget:
-        """What decides about the trees of a request with this drafter that asks for so many nodes; None asks for nothing."""
-        return self._admission.budget(drafter, nodes)
+    def budget(self, drafter: str, nodes: int | None = None, *, timed: bool = True) -> TreeBudget:
+        """What decides about the trees of a request with this drafter that asks for so many nodes; None asks for nothing.
+
+        ``timed`` False is for rules whose text depends on its trees (lossy ones, those that draw): no clock decides there.
+        """
+        return self._admission.budget(drafter, nodes, timed=timed)
+
+    def sizes(self, drafter: str) -> set[int]:
+        """Numbers of nodes that this drafter's trees can be asked for where no request says how many, by any rule of acceptance.
+
+        1 is among them: near a text's end trees shrink to the root.
+        """
+        return {1, *self.budget(drafter).sizes, *self.budget(drafter, timed=False).sizes}
 
     @torch.inference_mode()
     def cancel(self, number: int) -> Event | None:
@@ -183,7 +195,7 @@ class Engine:
         by_slot = {row.slot_row: row for row in decoding}
         rows = [by_slot.get(slot) for slot in range(max(by_slot) + 1)]
         learning = self._learning(decoding)
-        tree, outcomes = self._propose(rows)
+        tree, outcomes = self._propose(rows, observed=learning is not None)
         clock.lap("draft")
         if len(outcomes) < len(decoding):
             hidden_BND = self.model.verify(tree)
@@ -213,7 +225,7 @@ class Engine:
             clock.charge(row.stats)
         return events[::-1]
 
-    def _propose(self, rows: Sequence[Row | None]) -> tuple[CandidateTree, dict[int, Exception | Accepted]]:
+    def _propose(self, rows: Sequence[Row | None], *, observed: bool) -> tuple[CandidateTree, dict[int, Exception | Accepted]]:
         """Each drafter proposes for its own rows; the trees are joined with padding. Also what went wrong, by cache row."""
         parts: list[tuple[list[int], CandidateTree]] = []
         failed: dict[int, Exception | Accepted] = {}
@@ -221,18 +233,18 @@ class Engine:
         for name in sorted({row.request.drafter for row in rows if row is not None}):
             mine = [row for row in rows if row is not None and row.request.drafter == name]
             try:
-                parts.append(([row.slot_row for row in mine], self._tree(name, mine, running)))
+                parts.append(([row.slot_row for row in mine], self._tree(name, mine, running, observed=observed)))
             except Exception:  # noqa: BLE001  (find which row it is, and let the others go on)
                 for row in mine:
                     try:
-                        parts.append(([row.slot_row], self._tree(name, [row], running)))
+                        parts.append(([row.slot_row], self._tree(name, [row], running, observed=observed)))
                     except Exception as error:  # noqa: BLE001  (reported with the row)
                         failed[row.slot_row] = error
         return CandidateTree.assembled(len(rows), parts, self.model.facts.device), failed
 
-    def _tree(self, drafter: str, rows: Sequence[Row], running: int) -> CandidateTree:
+    def _tree(self, drafter: str, rows: Sequence[Row], running: int, *, observed: bool) -> CandidateTree:
         deepest = self.model.facts.deepest_tree
-        budgets = [row.budget(running) for row in rows]
+        budgets = [row.budget(running, observed=observed) for row in rows]
         if deepest is not None:
             budgets = [replace(budget, depth=min(budget.depth, deepest)) for budget in budgets]
         return self.drafters[drafter].propose([row.number for row in rows], [row.sampling for row in rows], budgets)

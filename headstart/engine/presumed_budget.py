@@ -18,12 +18,17 @@ _PRICES = [0.002 * 1.1**i for i in range(60)]  # of a node, in plain steps: 0.00
 def presumed_budgets(heads: HeadsDirectory, model: BaseModel, names: Iterable[str]) -> dict[str, TreeBudget]:
     """A budget that learns from the first step on, for each of these drafters. It begins with the nodes that the heads recommend.
 
-    Empty where it is unknown what trees give, and where every size would have to be compiled.
+    Empty where :func:`can_learn` says no.
     """
-    if not heads.total or heads.nodes < 2 or isinstance(model, CompiledModel):
+    if not can_learn(heads, model):
         return {}
     table = presumed_table(heads.tree_file)
     return {name: AutomaticBudget(table, presumed=True) for name in names}
+
+
+def can_learn(heads: HeadsDirectory, model: BaseModel) -> bool:
+    """False where it is unknown what trees give, where the heads recommend none, and where every size would have to be compiled."""
+    return heads.total > 0 and heads.nodes > 1 and not isinstance(model, CompiledModel)
 
 
 def presumed_table(file: TreeFile) -> StepTable:

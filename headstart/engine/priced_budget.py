@@ -57,7 +57,7 @@ class PricedBudget:
         self.sizes = (nodes,)
         self._seen: dict[int, _Seen] = {}
 
-    def nodes(self, rows: int) -> int:
+    def nodes(self, rows: int, *, observed: bool = True) -> int:
         return self.sizes[0]
 
     def price(self, rows: int) -> float:

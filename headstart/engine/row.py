@@ -44,8 +44,11 @@ class Row:
         """The largest tree that it will ever carry."""
         return max(self.tree.sizes)
 
-    def budget(self, rows: int) -> Budget:
-        """In a pass of ``rows`` rows. No guesses beyond the last id that it may emit: near the end the tree shrinks."""
-        nodes = self.tree.nodes(rows)
+    def budget(self, rows: int, *, observed: bool = True) -> Budget:
+        """In a pass of ``rows`` rows. No guesses beyond the last id that it may emit: near the end the tree shrinks.
+
+        ``observed``: whether the pass will be told to the budget; see :meth:`TreeBudget.nodes`.
+        """
+        nodes = self.tree.nodes(rows, observed=observed)
         remaining = self.limit - len(self.sampling.generated)
         return Budget(nodes=nodes, depth=min(remaining - 1, nodes - 1), price=self.tree.price(rows))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.tuned import heads_mark
 from headstart.engine.budget import AutomaticBudget, TreeBudget
+from headstart.engine.presumed_budget import can_learn
 from headstart.models.compiled import CompiledModel
 from headstart.models.conditions import Conditions
 from headstart.models.protocol import BaseModel
@@ -27,9 +28,8 @@ def tuned_budgets(heads: HeadsDirectory, model: BaseModel, threads: int | None) 
     if tuned is None:
         if heads.calibration is None and heads.config.kind == "medusa":  # no others can be tuned
             logger.warning(
-                "the heads were never calibrated: trees take their probabilities as they are, and the size of trees (%d nodes) is"
-                " not made for this machine. Better: run `headstart tune`",
-                heads.nodes,
+                "the heads were never calibrated: trees take their probabilities as they are%s. Better: run `headstart tune`",
+                "" if can_learn(heads, model) else f", and their size ({heads.nodes} nodes) is not made for this machine",
             )
         return {}
     with cpu_threads(threads):

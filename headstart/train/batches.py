@@ -54,18 +54,16 @@ class Examples:
         shard_of, rows, at, left = [], [], [], []
         total, token = 0, 0
         for number, shard in enumerate(shards):
-            row = 0
-            for length, conversation, greedy in zip(shard.answer_lengths, shard.conversation_ids, shard.greedy, strict=True):
-                count = length - 1
-                if count > 0 and conversation in conversations:
-                    self.spans.append(AnswerSpan(total, count, conversation, number, greedy))
+            for place in shard.places():
+                count = place.states.stop - place.states.start
+                if count and place.conversation in conversations:
+                    self.spans.append(AnswerSpan(total, count, place.conversation, number, place.greedy))
                     shard_of.append(torch.full((count,), number))
-                    rows.append(torch.arange(row, row + count))
-                    at.append(torch.arange(token, token + count))
+                    rows.append(torch.arange(place.states.start, place.states.stop))
+                    at.append(torch.arange(token, token + count) + place.answer.start)
                     left.append(torch.arange(count, 0, -1))
                     total += count
-                token += length
-                row += max(0, count)
+            token += len(shard.tokens)
         empty = [torch.zeros(0, dtype=torch.int64)]
         self._shard_E, self._row_E = torch.cat(shard_of or empty), torch.cat(rows or empty)
         self._token_E, self._left_E = torch.cat(at or empty), torch.cat(left or empty)

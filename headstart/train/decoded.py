@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass
-from itertools import accumulate
 from typing import Any
 
 from headstart.completion import Stats
@@ -54,10 +53,9 @@ def held_out_prompts(shards: Sequence[Shard], conversations: Set[int], count: in
     """The prompts of the first answer of ``count`` of these conversations, taken evenly; greedily answered ones where there are."""
     firsts: dict[bool, dict[int, list[int]]] = {True: {}, False: {}}
     for shard in shards:
-        starts = accumulate(shard.prompt_lengths, initial=0)
-        for number, start, length, greedy in zip(shard.conversation_ids, starts, shard.prompt_lengths, shard.greedy, strict=False):
-            if number in conversations and length and number not in firsts[greedy]:
-                firsts[greedy][number] = shard.prompt_tokens[start : start + length].tolist()
+        for place in shard.places():
+            if place.conversation in conversations and (prompt := shard.prompt_tokens[place.prompt].tolist()):
+                firsts[place.greedy].setdefault(place.conversation, prompt)
     found = list((firsts[True] or firsts[False]).values())
     step = max(1.0, len(found) / count)
     return [found[int(i * step)] for i in range(min(count, len(found)))]

@@ -27,6 +27,7 @@ _RATE_CONVERSATIONS = 256
 ROWS = "rows"
 """In a shard's metadata: how many conversations were begun for it."""
 _LOST = "lost"  # those without an answer
+_MAKE_ANEW = "Delete it and use --resume: it is made anew"
 
 
 class Source(Protocol):
@@ -150,7 +151,7 @@ def fill(
                 if not any(answer.ids for answer in answers)
             ]
             write_shard(path, first, groups, {**metadata, ROWS: str(count), _LOST: json.dumps([vars(row) for row in lost])})
-        shard = read_shard(path, states=metadata.get(CACHE) != NO_STATES)
+        shard = read_shard(path, states=metadata.get(CACHE) != NO_STATES, advice=_MAKE_ANEW)
         for name, value in metadata.items():
             if shard.metadata.get(name, value) != value:
                 raise DataError(
@@ -163,8 +164,9 @@ def fill(
     return shards
 
 
-def settle(shards: Sequence[Shard], source: Source, read_lost: Sequence[Lost] = ()) -> Account:
+def settle(shards: Sequence[Shard], conversations: int | None, read_lost: Sequence[Lost] = ()) -> Account:
     """What became of all rows: those lost in reading, those without an answer, those written, and those that nobody needed.
+    ``conversations`` is how many the source had, None if as many as wanted.
 
     Raises:
         DataError: the account does not add up.
@@ -172,7 +174,7 @@ def settle(shards: Sequence[Shard], source: Source, read_lost: Sequence[Lost] = 
     numbers = [set(shard.conversation_ids) for shard in shards]
     # a shard of a version that kept no account: as many rows as its numbers span
     begun = [int(shard.metadata.get(ROWS, len(there))) for shard, there in zip(shards, numbers, strict=True)]
-    total = sum(begun) if source.total is None else source.total
+    total = sum(begun) if conversations is None else conversations
     account = Account(read=total + len(read_lost), written=sum(map(len, numbers)))
     account.lose(read_lost)
     for shard in shards:

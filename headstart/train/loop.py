@@ -68,6 +68,9 @@ class Trainer:
         self.steps = plan.steps_for(self.order.per_epoch)
         self.optimizer = _optimizer(self.heads, peak_rate)
         self._peak_rate = peak_rate
+        self._advice = "Start anew with a lower --lr"
+        if not plan.recorded:
+            self._advice += ", or delete these shards and use --resume: they are made anew"
         self.model = model
         self.compute_dtype = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
         self._table = lookup_table(heads.draft_ids_V, heads.config.vocab_size).to(self.device)
@@ -97,8 +100,9 @@ class Trainer:
         return self._table[batch.targets_BK.T]
 
     def logits(self, head: int, states_BD: torch.Tensor) -> torch.Tensor:
-        """What a head says of the whole draft vocabulary, B x V, as it does when drafting: a shared LM head caps its logits."""
-        return self._projections.of(head).logits(states_BD)
+        """What a head says of the whole draft vocabulary, B x V, as it does when drafting, but for rounding (see
+        :meth:`Projections.matrix_of`): a shared LM head caps its logits."""
+        return self._projections.matrix_of(head).logits(states_BD)
 
     def train_step(self) -> StepReport:
         """One step.
@@ -128,8 +132,7 @@ class Trainer:
         if not (math.isfinite(parts.loss) and math.isfinite(norm)):
             raise TrainingError(
                 f"step {self.step + 1}: the loss is {parts.loss} and the gradient's norm {norm}; expected finite numbers. The batch"
-                f" came from {self.examples.describe(index_B)}. Nothing of this step was kept. Resume with a lower learning rate,"
-                " or delete these shards to have them made anew"
+                f" came from {self.examples.describe(index_B)}. Nothing of this step was kept. {self._advice}"
             )
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -141,7 +144,7 @@ class Trainer:
         and ``batch`` are ``mine``."""
         part = self._sampler.part(self.step, labels_KB.cpu())  # of all labels, so that all processes look at the same
         index_S = None if part.index_S is None else part.index_S.to(self.device)
-        own_KSD = self._projections.learning(index_S)
+        own_KSD = self._projections.learned_matrices(index_S)
         parts = loss_and_gradient(
             states_KBD,
             part.labels_KB[:, mine].to(self.device),

@@ -122,13 +122,18 @@ class TrainOptions:
             raise InvalidParameterError("both endpoint and keep_answers were given; expected one of them")
 
     def _check_shards(self) -> None:
-        if self.shards is not None and self.data:
+        if self.shards is None:
+            return
+        if self.data:
             raise InvalidParameterError("both shards and data were given; expected one of them")
-        if self.shards is not None and self.decontaminate:
-            raise InvalidParameterError(
-                "both shards and decontaminate were given; prompts are kept out while answers are recorded, not afterwards"
-            )
-        if self.shards is not None and self.minutes is not None:
+        for name in ("decontaminate", "decontaminate_words"):
+            if getattr(self, name) != getattr(TrainOptions, name):
+                raise InvalidParameterError(
+                    f"both shards and {name} were given; prompts are kept out while answers are recorded, not afterwards"
+                )
+        if self.max_bad_rows != TrainOptions.max_bad_rows:
+            raise InvalidParameterError("both shards and max_bad_rows were given; no rows are read then, so leave it out")
+        if self.minutes is not None:
             raise InvalidParameterError("both shards and minutes were given; the answers are there already: say epochs, or tokens")
 
     @property

@@ -33,6 +33,14 @@ class Plan:
     epochs: float
     cache: Cache = "disk"
     """Where the hidden states are: on the disk, or nowhere, so that the base model computes them in every step."""
+    given: str = ""
+    """Of the answers of another run, which a directory's name does not tell. Empty where the run makes its own, and in plans of
+    versions that kept none."""
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the answers are another run's."""
+        return self.options.get("shards") is not None
 
     def steps_for(self, per_epoch: int) -> int:
         """Optimizer steps, given how many make an epoch."""

@@ -1,19 +1,20 @@
 """Answers that an earlier run recorded, with their hidden states: other heads or the model itself can learn from them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import torch
 
-from headstart.errors import DataError
+from headstart.errors import DataError, TrainingError
 from headstart.models.protocol import BaseModel
-from headstart.train.account import Lost
-from headstart.train.generation import ROWS, OnTokens
-from headstart.train.plan import Cache
-from headstart.train.shards import CACHE, NO_STATES, Answer, Shard, read_shard, shard_path
+from headstart.train.digest import digest_of_answers
+from headstart.train.generation import ROWS
+from headstart.train.plan import Cache, Plan
+from headstart.train.shards import CACHE, NO_STATES, Shard, read_shard, shard_path
+from headstart.train.state_cache import COMPUTED
 from headstart.train.states import ComputedStates
 
 LEAST_ALIKE = 0.9
@@ -25,17 +26,39 @@ def read_recorded(directory: Path, *, hidden_size: int, vocab_size: int, states:
     """All shards of ``directory``, for a model of these sizes. ``states`` says that their states are needed.
 
     Raises:
-        DataError: there are none, one is broken, or they belong to a model of other sizes.
+        DataError: there are none, one is missing among them or broken, or they belong to a model of other sizes.
     """
-    shards: list[Shard] = []
-    while (path := shard_path(directory, len(shards))).exists():
-        shards.append(_fitting(read_shard(path, states=states), hidden_size, vocab_size))
-    if not shards:
+    there = sorted(directory.glob(f"shard-{'[0-9]' * 5}.safetensors"))
+    if not there:
         raise DataError(
-            f"there are no recorded answers in {directory} (shard-00000.safetensors is missing); name the folder with --shards:"
-            " headstart train leaves it in OUTPUT/run/shards"
+            f"there are no recorded answers in {directory} ({shard_path(directory, 0).name} is missing); name the folder with"
+            " --shards: headstart train leaves it in OUTPUT/run/shards"
         )
-    return shards
+    for number, path in enumerate(there):
+        if path != (wanted := shard_path(directory, number)):
+            raise DataError(
+                f"{wanted} is missing, and {there[-1].name} comes after it; copy it again, or have the run that recorded it make it"
+                " anew by --resume"
+            )
+    return [_fitting(read_shard(path, states=states), hidden_size, vocab_size) for path in there]
+
+
+def enough(shards: Sequence[Shard], tokens: int) -> list[Shard]:
+    """The first shards, so many that they have ``tokens`` answer tokens; all of them where there are fewer."""
+    taken: list[Shard] = []
+    while len(taken) < len(shards) and sum(len(shard.tokens) for shard in taken) < tokens:
+        taken.append(shards[len(taken)])
+    return taken
+
+
+def check_given(shards: Sequence[Shard], plan: Plan, run: Path) -> None:
+    """Raises TrainingError if these are not the answers that the run in ``run`` was started with."""
+    no_states = plan.cache == "disk" and any(shard.metadata.get(CACHE) == NO_STATES for shard in shards)
+    if no_states or plan.given not in ("", digest_of_answers(shards)):
+        raise TrainingError(
+            f"the answers in {plan.options['shards']} are not those that the run in {run} was started with; put them back, or start"
+            " anew in an empty directory"
+        )
 
 
 def _fitting(shard: Shard, hidden_size: int, vocab_size: int) -> Shard:
@@ -51,7 +74,7 @@ def _fitting(shard: Shard, hidden_size: int, vocab_size: int) -> Shard:
 
 
 class Recorded:
-    """A source whose answers lie in the shards of another run already, so that it is never asked for any."""
+    """Answers that lie in the shards of another run already."""
 
     def __init__(self, directory: Path, model: BaseModel, asked: Literal["auto", "disk", "none"]) -> None:
         """``asked`` says where hidden states are to come from; "auto" takes the recorded ones if there are any.
@@ -59,18 +82,20 @@ class Recorded:
         Raises:
             DataError: as :func:`read_recorded`, and if the recorded states are not this model's.
         """
-        self._directory = directory
+        self._directory, self._model = directory, model.facts.name
         self.shards = read_recorded(
             directory, hidden_size=model.facts.hidden_size, vocab_size=model.facts.vocab_size, states=asked == "disk"
         )
-        self.lost: Mapping[int, Lost] = {}
         stateless = any(shard.metadata.get(CACHE) == NO_STATES for shard in self.shards)
         self.cache: Cache = "none" if asked == "none" or stateless else "disk"
-        if self.cache == "disk":
-            check_alike(_alike(model, self.shards[0]), directory, model.facts.name)
+        with_states = next((shard for shard in self.shards if len(shard.hidden_SD)), None)
+        self._compared = with_states is not None
+        if with_states is not None:  # also where they are computed anew: the ids are another model's as well
+            check_alike(_alike(model, with_states), directory, self._model)
 
     @property
     def total(self) -> int:
+        """Conversations."""
         return sum(self._rows(shard) for shard in self.shards)
 
     @property
@@ -83,13 +108,19 @@ class Recorded:
         """Answer tokens."""
         return sum(len(shard.tokens) for shard in self.shards)
 
-    def conversations(self, first: int, count: int, on_tokens: OnTokens) -> list[list[Answer]]:
-        raise DataError(
-            f"{shard_path(self._directory, first // self.shard_size)} has gone since the run began; put it back, or start anew"
-        )
-
-    def rate(self, seconds: float) -> float:
-        raise AssertionError("nothing is written, so that no time goes into it")
+    def lines(self, asked: int | None) -> list[str]:
+        """What to say of them where so many answer tokens were ``asked`` for, or all."""
+        taken = sum(len(shard.tokens) for shard in enough(self.shards, self.tokens if asked is None else asked))
+        lines = [f"{self.tokens:,} answer tokens are recorded in {self._directory}, {taken:,} are taken"]
+        if asked is not None and asked > self.tokens:
+            lines[0] += f", fewer than the {asked:,} asked for"
+        theirs = self.shards[0].metadata.get("model", "one that they do not name")
+        if not self._compared and theirs != self._model:
+            lines.append(
+                f"without recorded states nothing tells whether these answers are this model's: it is {self._model}, and they were"
+                f" recorded with {theirs}"
+            )
+        return lines if self.cache == "disk" else [*lines, COMPUTED]
 
     def _rows(self, shard: Shard) -> int:
         return int(shard.metadata.get(ROWS, len(set(shard.conversation_ids))))
@@ -109,9 +140,10 @@ def check_alike(cosine: float, directory: Path, model: str) -> None:
 
 
 def _alike(model: BaseModel, shard: Shard) -> float:
-    """Mean cosine over the first answers' states."""
-    count = min(_COMPARED, len(shard.hidden_SD))
-    if not count or not shard.prompt_lengths[0]:
+    """Mean cosine over the first answers' states; NaN without any."""
+    prompted = [place for place in shard.places() if place.prompt.stop > place.prompt.start]
+    if not prompted:
         return math.nan
-    computed_MD = ComputedStates(model, [shard])(torch.zeros(count, dtype=torch.int64), torch.arange(count))
-    return float(torch.cosine_similarity(computed_MD.float(), shard.hidden_SD[:count].float(), dim=-1).mean())
+    row_M = torch.cat([torch.arange(place.states.start, place.states.stop) for place in prompted])[:_COMPARED]
+    computed_MD = ComputedStates(model, [shard])(torch.zeros_like(row_M), row_M)
+    return float(torch.cosine_similarity(computed_MD.float(), shard.hidden_SD[row_M].float(), dim=-1).mean())

@@ -26,9 +26,10 @@ from headstart.train.batches import Examples, held_out
 from headstart.train.card import Facts, model_card
 from headstart.train.checkpoint import Standing, load_checkpoint, save_checkpoint
 from headstart.train.decoded import decode, held_out_prompts
+from headstart.train.digest import digest_of_answers
 from headstart.train.draft_vocab import frequent_ids
 from headstart.train.evaluation import Evaluation, Observed, evaluate
-from headstart.train.generation import fill, settle
+from headstart.train.generation import Source, fill, settle
 from headstart.train.log import Log
 from headstart.train.loop import Trainer
 from headstart.train.options import DEFAULT_TOKENS, TrainOptions
@@ -37,11 +38,12 @@ from headstart.train.plan import SHARD_SIZE, Plan, check_same_run, plan_for_time
 from headstart.train.plot import plot_losses
 from headstart.train.processes import ALONE, Processes
 from headstart.train.progress import Reporter
-from headstart.train.recorded import Recorded
-from headstart.train.shards import CACHE, NO_STATES, Shard, read_shard, shard_path
+from headstart.train.projections import check_projection
+from headstart.train.recorded import Recorded, check_given, enough, read_recorded
+from headstart.train.shards import CACHE, NO_STATES, Shard
 from headstart.train.sources import Opened, open_source
 from headstart.train.speed import training_rate
-from headstart.train.state_cache import Stateless, cache_size, choose_cache
+from headstart.train.state_cache import COMPUTED, Stateless, cache_size, choose_cache
 from headstart.train.states import ComputedStates
 from headstart.train.tensorboard import Board, check_tensorboard
 from headstart.trees.search import grow
@@ -76,14 +78,15 @@ def train(
     """Train heads for ``model`` and write a heads directory to ``output`` (as in Medusa-1 the base model stays as it is).
 
     Raises:
-        DataError: given data are malformed, or there are too few of them.
-        TrainingError: there is a run already, there is none to resume, the disk is full or too small for the states, or a loss
-            is not finite.
+        DataError: given data are malformed, there are too few of them, or recorded answers are missing or another model's.
+        TrainingError: there is a run already, there is none to resume or it was started with other answers, the disk is full or
+            too small for the states, low-rank projections were asked for and the model caps its logits, or a loss is not finite.
         ChatTemplateError: the tokenizer has no chat template and no data were given.
     """
     begun = time.perf_counter()
     reporter = Reporter(quiet=options.quiet)
     run = output / "run"
+    check_projection(options.projection, model.facts.softcap)
     if options.tensorboard:
         check_tensorboard()
     opened = open_source(model, tokenizer, options, run)
@@ -131,20 +134,16 @@ def train(
 def follow(model: BaseModel, output: Path, *, options: TrainOptions, processes: Processes) -> None:
     """What all processes but the first do: wait for its data, then take their part of each step. They write nothing."""
     run = output / "run"
-    where = _shards_of(run, options)
     processes.meet()
     plan = read_plan(run / "run.json")
-    shards: list[Shard] = []
-    while sum(len(shard.tokens) for shard in shards) < plan.tokens and (path := shard_path(where, len(shards))).exists():
-        shards.append(read_shard(path, states=plan.cache != NO_STATES))
+    facts, where = model.facts, options.shards or run / "shards"
+    read = read_recorded(where, hidden_size=facts.hidden_size, vocab_size=facts.vocab_size, states=plan.cache == "disk")
+    shards = enough(read, plan.tokens)
+    check_given(shards, plan, run)
     trainer, _ = _trainer(model, shards, plan, options, processes)
     load_checkpoint(run / "checkpoint.safetensors", trainer)
     while trainer.step < trainer.steps and not processes.told(False):
         trainer.train_step()
-
-
-def _shards_of(run: Path, options: TrainOptions) -> Path:
-    return run / "shards" if options.shards is None else options.shards
 
 
 def make_output(run: Path) -> None:
@@ -170,14 +169,19 @@ def _plan(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, re
     if options.resume:
         plan = read_plan(path)
         check_same_run(plan, model.facts.name, identity, run, options.cache)
+        if isinstance(source, Recorded):
+            check_given(enough(source.shards, plan.tokens), plan, run)
         return plan
     if path.exists():
         raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
     make_output(run)
     if isinstance(source, Recorded):
         tokens = source.tokens if options.tokens is None else options.tokens
-        plan = Plan(model.facts.name, identity, source.shard_size, tokens, None, options.epochs, source.cache)
+        given = digest_of_answers(enough(source.shards, tokens))
+        plan = Plan(model.facts.name, identity, source.shard_size, tokens, None, options.epochs, source.cache, given)
         plan.save(path)
+        for line in source.lines(options.tokens):
+            reporter.say(line)
         return plan
     if options.minutes is None:
         everything = options.tokens or (DEFAULT_TOKENS if source.total is None else 1 << 62)
@@ -196,7 +200,7 @@ def _plan(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, re
         plan = _plan_for_time(model, identity, options, rate, computed=True)
     reporter.say(size.line(free, run))
     if cache == "none":
-        reporter.say("no hidden states are stored: the model computes them in every step, which is slower")
+        reporter.say(COMPUTED)
     if options.minutes is not None:
         reporter.say(f"plan for {options.minutes:g} minutes: {plan.tokens:,} answer tokens, {plan.steps:,} steps")
     plan = replace(plan, cache=cache)
@@ -221,7 +225,21 @@ def _plan_for_time(
 
 
 def _data(opened: Opened, plan: Plan, run: Path, options: TrainOptions, reporter: Reporter) -> tuple[list[Shard], Account]:
-    source, metadata = opened.source, opened.metadata
+    source = opened.source
+    if isinstance(source, Recorded):
+        shards = enough(source.shards, plan.tokens)
+    else:
+        shards = _made(source, opened.metadata, plan, run, options, reporter)
+    account = settle(shards, source.total, opened.lost)
+    reporter.say("\n  ".join([account.line, *account.named]))
+    write_atomically(run / "account.json", (json.dumps(account.to_dict(), indent=2, ensure_ascii=False) + "\n").encode())
+    return shards, account
+
+
+def _made(
+    source: Source, metadata: dict[str, str], plan: Plan, run: Path, options: TrainOptions, reporter: Reporter
+) -> list[Shard]:
+    """The run's own shards, with a bar while they are made."""
     if plan.cache == NO_STATES:
         source, metadata = Stateless(source), {**metadata, CACHE: NO_STATES}
     total = plan.tokens if source.total is None or options.tokens or options.minutes else None
@@ -238,8 +256,8 @@ def _data(opened: Opened, plan: Plan, run: Path, options: TrainOptions, reporter
             bar.advance(tokens - shown)  # a shard that was there already has shown nothing yet
             shown = 0
 
-        shards = fill(
-            _shards_of(run, options),
+        return fill(
+            run / "shards",
             source,
             tokens=plan.tokens,
             shard_size=plan.shard_size,
@@ -247,10 +265,6 @@ def _data(opened: Opened, plan: Plan, run: Path, options: TrainOptions, reporter
             on_tokens=on_tokens,
             on_shard=on_shard,
         )
-    account = settle(shards, source, opened.lost)
-    reporter.say("\n  ".join([account.line, *account.named]))
-    write_atomically(run / "account.json", (json.dumps(account.to_dict(), indent=2, ensure_ascii=False) + "\n").encode())
-    return shards, account
 
 
 def _trainer(

@@ -3,7 +3,7 @@
 Shapes: T ids of an answer, S states of a shard, D hidden.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from headstart.train.atomic_file import write_atomically
 
 CACHE, NO_STATES = "cache", "none"
 """What the metadata of a shard without states say."""
+_COPY_AGAIN = "Copy it again; or delete it where it was recorded, and have that run make it anew by --resume"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,21 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where one answer lies among its shard's tensors, and what is known of it."""
+
+    conversation: int
+    greedy: bool
+    kind: str
+    prompt: slice
+    """In ``prompt_tokens``."""
+    answer: slice
+    """In ``tokens``."""
+    states: slice
+    """In ``hidden_SD``, if the shard has states: one less than the answer has tokens."""
+
+
+@dataclass(frozen=True)
 class Shard:
     """One shard as it lies on disk. Hidden states stay there until they are read (memory-mapped)."""
 
@@ -52,6 +68,16 @@ class Shard:
     """int32, all answers one after another."""
     hidden_SD: torch.Tensor
     """No rows where the run keeps no states."""
+
+    def places(self) -> Iterator[Place]:
+        """One answer after another."""
+        prompt = answer = state = 0
+        lengths = zip(self.prompt_lengths, self.answer_lengths, strict=True)
+        about = zip(self.conversation_ids, self.greedy, self.kinds, strict=True)
+        for (prompts, answers), known in zip(lengths, about, strict=True):
+            ends = (prompt + prompts, answer + answers, state + max(0, answers - 1))
+            yield Place(*known, slice(prompt, ends[0]), slice(answer, ends[1]), slice(state, ends[2]))
+            prompt, answer, state = ends
 
 
 def shard_path(directory: Path, number: int) -> Path:
@@ -84,8 +110,8 @@ def write_shard(path: Path, first: int, conversations: Sequence[Sequence[Answer]
     return len(tensors["tokens"])
 
 
-def read_shard(path: Path, *, states: bool = True) -> Shard:
-    """Open a shard. ``states`` says that its states are needed.
+def read_shard(path: Path, *, states: bool = True, advice: str = _COPY_AGAIN) -> Shard:
+    """Open a shard. ``states`` says that its states are needed; ``advice`` is what to do if it is damaged.
 
     Raises:
         DataError: the file is missing or damaged, or was written without states and they are needed.
@@ -107,10 +133,10 @@ def read_shard(path: Path, *, states: bool = True) -> Shard:
             hidden_SD=tensors["hidden"],
         )
     except (OSError, SafetensorError, KeyError) as error:
-        raise DataError(f"training shard {path} cannot be read: {error}. Delete it and use --resume: it is made anew") from error
+        raise DataError(f"training shard {path} cannot be read: {error}. {advice}") from error
     if states and metadata.get(CACHE) == NO_STATES:
         raise DataError(
             f"training shard {path} holds no hidden states: its run was started with --cache none, or they did not fit on the disk."
-            " Train the heads anew with --cache disk to have them"
+            " Record the answers anew with --cache disk to have them"
         )
     return shard

@@ -29,7 +29,7 @@ JOURNAL = "answers.jsonl"
 class Opened:
     """A source, and what reading the data came to."""
 
-    source: Source
+    source: Source | Recorded
     metadata: dict[str, str]
     """What a shard's content depends on, its conversations' numbers aside; kept in each shard."""
     lost: list[Lost]
@@ -49,7 +49,8 @@ def open_source(model: BaseModel, tokenizer: Tokenizer, options: TrainOptions, r
         TrainingError: the tokenizer is another model's, or the endpoint's key is missing.
     """
     _check_vocabulary(model, tokenizer)
-    prompts = evaluation_prompts(options.decontaminate, options.decontaminate_words) if options.decontaminate_words else None
+    keeps_out = options.decontaminate_words > 0 and options.shards is None
+    prompts = evaluation_prompts(options.decontaminate, options.decontaminate_words) if keeps_out else None
     reading = _reading(tokenizer, options, prompts) if options.data else None
     writes = options.shards is None and (reading is None or any(row.messages is not None for row in reading.rows))
     if writes and not tokenizer.has_chat_template:
@@ -65,7 +66,7 @@ def open_source(model: BaseModel, tokenizer: Tokenizer, options: TrainOptions, r
     )
 
 
-def _expected_tokens(source: Source, reading: Reading | None, longest: int) -> int | None:
+def _expected_tokens(source: Source | Recorded, reading: Reading | None, longest: int) -> int | None:
     if isinstance(source, Recorded):
         return source.tokens
     if reading is None:
@@ -78,7 +79,7 @@ def _expected_tokens(source: Source, reading: Reading | None, longest: int) -> i
 
 def _source(
     model: BaseModel, tokenizer: Tokenizer, options: TrainOptions, run: Path, recipe: Recipe, reading: Reading | None
-) -> Source:
+) -> Source | Recorded:
     if options.shards is not None:
         return Recorded(options.shards, model, options.cache)
     if reading is not None and options.keep_answers:

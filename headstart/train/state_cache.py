@@ -14,6 +14,8 @@ from headstart.train.shards import Answer
 
 MARGIN = 1.1
 """What else a run writes: prompts' ids, checkpoints of heads, logs."""
+COMPUTED = "no hidden states are stored: the model computes them in every step, which is slower"
+"""What to say of a run that keeps none."""
 _ID_BYTES = 4
 
 

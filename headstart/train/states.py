@@ -4,7 +4,6 @@ Shapes: T positions of a text, M states asked for, D hidden.
 """
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Protocol
 
 import torch
@@ -52,9 +51,8 @@ class ComputedStates:
 
     def __init__(self, model: BaseModel, shards: Sequence[Shard]) -> None:
         self._model, self._shards = model, shards
-        self._prompt_at = [_starts(shard.prompt_lengths) for shard in shards]
-        self._answer_at = [_starts(shard.answer_lengths) for shard in shards]
-        self._state_at = [torch.tensor(_starts([max(0, n - 1) for n in shard.answer_lengths])) for shard in shards]
+        self._places = [list(shard.places()) for shard in shards]
+        self._state_at = [torch.tensor([place.states.start for place in places]) for places in self._places]
         self._recent: dict[tuple[int, int], torch.Tensor] = {}
 
     def __call__(self, shard_M: torch.Tensor, row_M: torch.Tensor) -> torch.Tensor:
@@ -75,14 +73,12 @@ class ComputedStates:
         return hidden_MD
 
     def _compute(self, number: int, answer: int) -> torch.Tensor:
-        shard = self._shards[number]
-        prompt, start = self._prompt_at[number][answer], self._answer_at[number][answer]
-        length, count = shard.prompt_lengths[answer], shard.answer_lengths[answer] - 1
-        if not length:
+        shard, place = self._shards[number], self._places[number][answer]
+        prompt = shard.prompt_tokens[place.prompt].tolist()
+        if not prompt:
             raise DataError(f"an answer in {shard.path} has no prompt, so no state predicted its first token; make the data anew")
         # what the last two tokens' states would predict is no head's business: one has no successor, one no label
-        ids = [*shard.prompt_tokens[prompt : prompt + length].tolist(), *shard.tokens[start : start + count - 1].tolist()]
-        return states_of(self._model, ids)[length - 1 :]
+        return states_of(self._model, [*prompt, *shard.tokens[place.answer][:-2].tolist()])[len(prompt) - 1 :]
 
 
 @torch.inference_mode()
@@ -97,7 +93,3 @@ def states_of(model: BaseModel, ids: Sequence[int]) -> torch.Tensor:
     finally:
         model.cache.release_row(row)
     return torch.cat(parts).cpu()
-
-
-def _starts(lengths: Sequence[int]) -> list[int]:
-    return list(accumulate(lengths, initial=0))[: len(lengths)]

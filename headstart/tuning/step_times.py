@@ -39,7 +39,7 @@ class Rotation:
         """In which every size had its turn."""
         return self.taken // len(self.sizes)
 
-    def nodes(self, rows: int) -> int:
+    def nodes(self, rows: int, *, observed: bool = True) -> int:
         turn, place = divmod(self.taken, len(self.sizes))
         return self.sizes[(turn + place) % len(self.sizes)]
 

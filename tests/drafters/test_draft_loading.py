@@ -13,7 +13,7 @@ from headstart.drafters.draft_options import DraftOptions
 from headstart.errors import DraftModelError, InvalidParameterError, ModelNotFoundError
 from headstart.llm import load
 from tests.drafters.test_shared_text import backwards_pretrained, backwards_tokenizer
-from tests.tiny_models import alphabet_model, letters_tokenizer
+from tests.tiny_models import alphabet_heads, alphabet_model, letters_tokenizer, native
 
 
 def saved(directory: Path, model: PreTrainedModel, *, backwards: bool = False) -> str:
@@ -35,6 +35,14 @@ def draft(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> str:
     return saved(tmp_path_factory.mktemp("stranger"), backwards_pretrained(), backwards=True)
+
+
+def test_its_trees_have_eight_nodes_whatever_heads_recommend(base: str, draft: str, tmp_path: Path) -> None:
+    alphabet_heads(native(alphabet_model())).save_pretrained(tmp_path / "heads")  # four
+    llm = load(base, heads=tmp_path / "heads", draft_model=draft, dtype="float32")
+    sizes = [llm.engine.budget(drafter, timed=timed).sizes for drafter in ("draft-model", "medusa") for timed in (True, False)]
+    assert sizes == [(8,), (8,), (4,), (4,)]
+    assert load(base, draft_model=draft, nodes=3, dtype="float32").engine.budget("draft-model").sizes == (3,)
 
 
 def test_a_draft_model_that_is_named_drafts(base: str, draft: str) -> None:

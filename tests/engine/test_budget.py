@@ -136,6 +136,34 @@ def test_a_larger_tree_that_turns_out_cheap_is_taken() -> None:
     assert world.asked[-2] == 16
 
 
+def test_a_size_is_tried_in_a_step_that_is_observed() -> None:
+    """Plain decoding is due after eight steps. Others may look away meanwhile: they get the size that stands."""
+    budget = AutomaticBudget(TABLE)
+    World(budget).run(8)
+    assert [budget.nodes(1, observed=observed) for observed in (True, False, True)] == [1, 8, 1]
+    World(budget).run(1)
+    assert [budget.nodes(1, observed=observed) for observed in (True, False)] == [8, 8]
+
+
+@pytest.mark.parametrize("slow", [(10.0,), (10.0, 10.0, 4.0)])
+@pytest.mark.parametrize("presumed", [True, False])
+def test_first_steps_that_are_held_up_say_nothing(presumed: bool, slow: tuple[float, ...]) -> None:
+    """What is done once takes its time in the first steps; the world is as the table says, so that 8 nodes stay the best."""
+    calm = World(AutomaticBudget(TABLE, presumed=presumed)).run(80)
+    times = iter(slow)
+    held_up = World(AutomaticBudget(TABLE, presumed=presumed), seconds=lambda r, size: TABLE.seconds(r, size) * next(times, 1.0))
+    assert held_up.run(80).asked == calm.asked
+    assert calm.asked.count(8) == 80 - 6 - 1  # tries every eighth step up to 48, and at 64
+    assert calm.budget.speeds(1) == pytest.approx(held_up.budget.speeds(1), rel=1e-3)
+
+
+def test_what_it_begins_with() -> None:
+    """Whatever it has learned since: here that trees take ten times as long as the table says."""
+    budget = AutomaticBudget(TABLE)
+    World(budget, seconds=lambda r, size: TABLE.seconds(r, size) * (10 if size else 1)).run(200)
+    assert [budget.nodes(1, observed=False), budget.first_nodes(1), budget.first_nodes(2), budget.first_nodes(8)] == [1, 8, 4, 1]
+
+
 def test_decisions_are_spaced() -> None:
     budget = AutomaticBudget(TABLE)
     world = World(budget, seconds=lambda rows, size: TABLE.seconds(rows, size) * (3 if size else 1)).run(400)

@@ -11,10 +11,12 @@ from headstart.drafters.arrangement import GrownTree, StaticTree
 from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.drafters.plain import PlainDrafter
+from headstart.engine.budget import AutomaticBudget
 from headstart.engine.engine import Engine
 from headstart.request import Request
 from headstart.sampling.params import SamplingParams
 from headstart.trees.shape import TreeShape
+from headstart.trees.step_table import StepTable
 from tests.decoding import ScriptedDrafter, Spy, decode, texts
 from tests.tiny_models import VOCAB, native, noise_heads, tiny
 
@@ -35,7 +37,7 @@ class Restless:
         self.told: list[tuple[int, int, int]] = []
         """Rows, nodes, and guesses accepted of all rows."""
 
-    def nodes(self, rows: int) -> int:
+    def nodes(self, rows: int, *, observed: bool = True) -> int:
         return self._now
 
     def price(self, rows: int) -> float:
@@ -133,3 +135,27 @@ def test_mixed_batches_teach_nothing() -> None:
         ],
     )
     assert budget.told == []
+
+
+@pytest.mark.parametrize("acceptance", ["exact", "typical"])
+def test_a_size_is_tried_where_somebody_looks(acceptance: str) -> None:
+    """Two rows whose trees should have 4 nodes, and plain decoding is due to be tried. The second one's trees have 2 nodes whatever
+    happens, by its rule or by its request, so that no step of both is observed, and none of them is the one to try it in."""
+    model = Spy(native(tiny("llama")))
+    drafter = MedusaDrafter(HeadGuesses(noise_heads(model), model), StaticTree(TREE))
+    budget = AutomaticBudget(StepTable((1, 2, 4), (1.0, 1.5, 2.0), (1,), ((1.0, 1.0, 1.0),)))
+    while budget.nodes(2) == 4:
+        budget.observe(2, 4, [1, 1], 1.0)
+    assert (budget.nodes(2), budget.nodes(2, observed=False)) == (1, 4)
+    engine = Engine(model, {"none": PlainDrafter(), "medusa": drafter}, nodes=2, budgets={"medusa": budget})
+    first = Request(prompt_ids=PROMPTS[0], max_new_tokens=30, drafter="medusa")
+    fixed = Request(prompt_ids=PROMPTS[1], max_new_tokens=30, drafter="medusa", acceptance=acceptance, nodes=2)
+    del model.verified[:]
+    for request in (first, replace(fixed, nodes=None) if acceptance == "typical" else fixed):
+        engine.add(request)
+    while not model.verified:
+        engine.step()
+    for _ in range(5):
+        engine.step()
+    assert model.verified == [(2, 4)] * 6
+    assert budget.nodes(2) == 1  # still due

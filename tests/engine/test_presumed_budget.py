@@ -24,6 +24,8 @@ def tree_file(nodes: int) -> TreeFile:
 def test_it_begins_with_the_recommended_size(nodes: int) -> None:
     table = presumed_table(tree_file(nodes))
     assert AutomaticBudget(table, presumed=True).nodes(1) == nodes
+    # up to twice as many, at least four, of those that were counted
+    assert max(AutomaticBudget(table, presumed=True).sizes) == {2: 4, 3: 6, 4: 8, 6: 8, 8: 8}[nodes]
     assert table.tokens_N[:4] == pytest.approx((1.0, 1.5, 1.75, 1.92))  # 50, then 25, then 17 of 100 positions
 
 
@@ -44,6 +46,20 @@ def test_real_times_count_for_all(price: float, least: int, most: int, plain: fl
     assert least <= settled <= most
 
 
+def test_a_slow_first_step_changes_nothing() -> None:
+    """Ten times as long as the others, as a first step may be; the nodes cost a tenth of a plain step each, so that 4 stay best."""
+    table = presumed_table(tree_file(4))
+    asked: dict[float, list[int]] = {}
+    for first in (1.0, 10.0):
+        budget, asked[first] = AutomaticBudget(table, presumed=True), []
+        for step in range(80):
+            nodes = budget.nodes(1)
+            accepted = step % 2  # half a guess a step, whatever is asked for: the same texts both times
+            budget.observe(1, nodes, [accepted], 0.03 * (1 + 0.1 * (nodes - 1)) * (1.0 if step else first), nodes)
+            asked[first].append(nodes)
+    assert asked[10.0] == asked[1.0]
+
+
 def test_who_gets_one() -> None:
     model = native(alphabet_model())
     heads = alphabet_heads(model)
@@ -54,6 +70,7 @@ def test_who_gets_one() -> None:
     assert isinstance(llm.engine.budget("combined"), AutomaticBudget)
     assert llm.engine.budget("medusa-static").nodes(1) == 3
     assert llm.engine.budget("combined", 5).sizes == (5,)
+    assert llm.engine.budget("combined", timed=False).sizes == (3,)  # a lossy rule's text depends on its trees
     fixed = LLM(model, None, heads=known, drafter="combined", nodes=2)
     assert fixed.engine.budget("combined").sizes == (2,)
     plain = llm.generate(letter_ids("abc"), max_new_tokens=40, drafter="none").token_ids

@@ -11,11 +11,12 @@ from headstart.drafters.tuned import KEY, Tuned, heads_mark
 from headstart.engine.budget import AutomaticBudget
 from headstart.engine.tuned_budget import tuned_budgets
 from headstart.llm import LLM
+from headstart.models.compiled import TREE_SLOTS, CompiledModel
 from headstart.models.conditions import Conditions
 from headstart.models.protocol import BaseModel
 from headstart.trees.calibration import Calibration
 from headstart.trees.step_table import StepTable
-from tests.tiny_models import alphabet_heads, alphabet_model, letter_ids, native
+from tests.tiny_models import CONTEXT, alphabet_heads, alphabet_model, letter_ids, native
 
 # two nodes pay for one text, nothing pays for four
 TABLE = StepTable((1, 2, 4), (1.0, 1.9, 3.0), (1, 4), ((10.0, 10.0, 40.0), (20.0, 60.0, 160.0)))
@@ -38,7 +39,8 @@ def test_here() -> None:
 
 
 def test_heads_without_calibration_get_a_hint(caplog: pytest.LogCaptureFixture) -> None:
-    """They draft all the same, by their own word; calibrated ones need no hint."""
+    """They draft all the same, by their own word; calibrated ones need no hint. Where it was counted what their trees give, their
+    size is made for this machine."""
     model = native(alphabet_model())
     heads = alphabet_heads(model)
     with caplog.at_level(logging.WARNING, logger="headstart"):
@@ -46,8 +48,14 @@ def test_heads_without_calibration_get_a_hint(caplog: pytest.LogCaptureFixture) 
         assert caplog.records == []
         assert tuned_budgets(replace_calibration(heads, None), model, None) == {}
     (message,) = [record.getMessage() for record in caplog.records]
-    assert "never calibrated" in message
-    assert message.endswith("Better: run `headstart tune`")
+    said = "the heads were never calibrated: trees take their probabilities as they are"
+    assert message == f"{said}, and their size (4 nodes) is not made for this machine. Better: run `headstart tune`"
+    caplog.clear()
+    counted = HeadsDirectory(heads.heads, heads.tree, nodes=3, counts={(0,): 90, (0, 0): 80}, total=100)
+    with caplog.at_level(logging.WARNING, logger="headstart"):
+        assert tuned_budgets(counted, model, None) == {}
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message == f"{said}. Better: run `headstart tune`"
 
 
 def replace_calibration(heads: HeadsDirectory, calibration: Calibration | None) -> HeadsDirectory:
@@ -70,6 +78,15 @@ def test_other_heads(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="headstart"):
         assert tuned_budgets(tuned_heads(model, heads="ffffffff"), model, torch.get_num_threads()) == {}
     assert "the heads are others" in caplog.text
+
+
+def test_sizes_to_compile() -> None:
+    """What was chosen, 2 nodes or plain decoding; and the 3 that the heads recommend, for rules whose text depends on its trees."""
+    model = CompiledModel(native(alphabet_model()), max_rows=2, cache_tokens=2 * (CONTEXT + TREE_SLOTS), backend=None)
+    llm = LLM(model, None, heads=tuned_heads(model), threads=torch.get_num_threads())
+    assert llm.engine.budget("medusa").sizes == (1, 2)
+    assert llm.engine.sizes("medusa") == {1, 2, 3}
+    assert LLM(model, None, heads=tuned_heads(model), nodes=4).engine.sizes("medusa") == {1, 4}
 
 
 def test_an_llm_takes_it_up() -> None:

@@ -34,7 +34,7 @@ def test_the_account_of_a_run_that_stops_early(model: TransformersModel, tokeniz
     source = Regenerated(recording_pool(model, max_rows=8), recipe_for(model, tokenizer, seed=1, max_new_tokens=4), given)
     for _ in range(2):  # made, and read again by a run that was resumed
         shards = fill(tmp_path, source, tokens=2, shard_size=4, metadata={})
-        account = settle(shards, source, [Lost("skipped", "malformed"), Lost("skipped", SHARES)])
+        account = settle(shards, source.total, [Lost("skipped", "malformed"), Lost("skipped", SHARES)])
         assert (account.read, account.written, account.failed) == (14, 3, {})
         assert account.skipped == {
             "malformed": 1,
@@ -57,7 +57,7 @@ def test_self_written_questions_like_an_evaluation_prompt_are_left_out(
     source = SelfWritten(recording_pool(model, max_rows=8), recipe)
     shards = fill(tmp_path, source, tokens=1, shard_size=16, metadata={})
     assert set(shards[0].conversation_ids).isdisjoint(whole)
-    account = settle(shards, source)
+    account = settle(shards, source.total)
     assert account.skipped[SHARES] >= len(whole)
     assert account.written == 16 - account.skipped.total()
     assert torch.is_tensor(shards[0].tokens)

@@ -100,7 +100,7 @@ def test_failures_are_counted_by_reason_up_to_a_limit(
     server = serve(sometimes)
     asked = source(server.url, model, tokenizer, tmp_path / "a.jsonl", tries=2, max_failed=2)
     shards = fill(tmp_path / "shards", asked, tokens=10_000, shard_size=6, metadata={})
-    account = settle(shards, asked)
+    account = settle(shards, asked.total)
     assert (account.read, account.written) == (6, 4)
     assert account.failed == {"garbage answers": 1, "refused with 400": 1}
     assert sorted(account.named)[0].startswith("f:0: b'garbage' is no chat completion")

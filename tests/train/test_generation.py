@@ -142,6 +142,18 @@ def test_shards_of_another_run_are_refused(model: TransformersModel, tokenizer: 
         fill(tmp_path, self_written(model, recipe), tokens=1, shard_size=8, metadata={"seed": "8"})
 
 
+def test_a_run_may_delete_its_own_damaged_shard(model: TransformersModel, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (shard,) = filled(tmp_path, model, tokenizer, tokens=1)
+    whole = {name: tensor.clone() for name, tensor in load_file(shard.path).items()}  # they lie in the file itself
+    shard.path.write_bytes(shard.path.read_bytes()[:-5])
+    with pytest.raises(DataError, match=r"cannot be read.*\. Delete it and use --resume: it is made anew$"):
+        filled(tmp_path, model, tokenizer, tokens=1)
+    shard.path.unlink()
+    filled(tmp_path, model, tokenizer, tokens=1)
+    anew = load_file(shard.path)
+    assert all(torch.equal(anew[name], tensor) for name, tensor in whole.items())
+
+
 def test_measuring_the_rate_leaves_no_row_behind(model: TransformersModel, recipe: Recipe) -> None:
     assert self_written(model, recipe).rate(0.05) > 0
     assert model.cache.rows == 0

@@ -23,7 +23,9 @@ from headstart.train.options import TrainOptions
         ({"projection_rank": 8}, "projection is 'shared'; ask for 'low-rank'"),
         ({"shards": Path("s"), "data": (Path("a.jsonl"),)}, "both shards and data"),
         ({"shards": Path("s"), "minutes": 1}, "both shards and minutes"),
-        ({"shards": Path("s"), "decontaminate": (Path("p.jsonl"),)}, "both shards and decontaminate"),
+        ({"shards": Path("s"), "decontaminate": (Path("p.jsonl"),)}, "both shards and decontaminate were"),
+        ({"shards": Path("s"), "decontaminate_words": 5}, "both shards and decontaminate_words were"),
+        ({"shards": Path("s"), "max_bad_rows": 0}, "both shards and max_bad_rows"),
     ],
 )
 def test_values_outside_their_range(changes: dict[str, object], message: str) -> None:

@@ -38,6 +38,12 @@ def test_steps_follow_from_epochs_unless_time_set_them() -> None:
     assert plan(steps=300).steps_for(per_epoch=7) == 70  # never more than ten epochs
 
 
+def test_a_plan_knows_whose_answers_it_is_about() -> None:
+    assert plan(options={"shards": "DIR"}).recorded
+    assert not plan(options={"shards": None}).recorded
+    assert not plan(options={}).recorded  # of before there was such an option
+
+
 def test_what_cannot_be_resumed(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     with pytest.raises(TrainingError, match="no run to resume"):

@@ -31,7 +31,7 @@ def test_gradients_are_those_of_the_written_out_loss(projection: str, part: list
     index_S = None if part is None else torch.tensor(part)
     states_KBD, labels_KB = torch.randn(K, B, D).double(), torch.randint(0, len(part or range(V)), (K, B))
     projections = Projections(heads, lm_head, torch.float64)
-    own_KSD = projections.learning(index_S)
+    own_KSD = projections.learned_matrices(index_S)
     parts = loss_and_gradient(states_KBD, labels_KB, projections.shared(index_S), None if own_KSD is None else own_KSD.detach())
     if own_KSD is not None:
         own_KSD.backward(parts.grad_KVD)
@@ -62,7 +62,7 @@ def test_gradients_are_those_of_the_written_out_loss(projection: str, part: list
     for name, grad in expected.items():
         torch.testing.assert_close(found[name].double(), grad, rtol=1e-5, atol=1e-7)  # sums over examples are kept in float32
     for k in range(K):
-        torch.testing.assert_close(projections.of(k).weight_VD, whole_KVD[k].detach())
+        torch.testing.assert_close(projections.matrix_of(k).weight_VD, whole_KVD[k].detach())
 
 
 def test_capped_logits_cannot_be_added_to() -> None:

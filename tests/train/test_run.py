@@ -23,10 +23,12 @@ from headstart.request import Request
 from headstart.text.tokenizer import Tokenizer
 from headstart.train.batches import Examples
 from headstart.train.options import TrainOptions
-from headstart.train.run import train
-from headstart.train.shards import read_shard
+from headstart.train.processes import ALONE
+from headstart.train.run import follow, train
+from headstart.train.shards import Answer, Shard, read_shard, shard_path, write_shard
 from headstart.train.simulation import accepted_in, simulate
 from headstart.trees.shape import TreeShape
+from tests.tiny_models import adapter, tiny
 from tests.train.chat_server import Serve, completion
 
 OPTIONS = TrainOptions(
@@ -208,8 +210,12 @@ def test_a_state_that_is_not_finite_names_step_and_batch(
     shard, tensors = read_shard(path), load_file(path)
     tensors["hidden"][:] = float("nan")
     path.write_bytes(safetensors.torch.save(tensors, shard.metadata))
-    with pytest.raises(TrainingError, match=r"step 1: the loss is nan.*shards 0.*conversations"):
+    broken = r"step 1: the loss is nan.*shards 0.*conversations.*Start anew with a lower --lr"
+    with pytest.raises(TrainingError, match=rf"{broken}, or delete these shards and use --resume: they are made anew$"):
         train(fresh(llama), tokenizer, output, options=replace(OPTIONS, resume=True))
+    options = replace(OPTIONS, tokens=None, shards=output / "run" / "shards")
+    with pytest.raises(TrainingError, match=rf"{broken}$"):  # nobody here makes another run's shards anew
+        train(fresh(llama), tokenizer, tmp_path / "out", options=options)
 
 
 def test_a_disk_that_fills_in_training_loses_nothing(
@@ -300,12 +306,68 @@ def test_recorded_answers_that_cannot_be_used(
     other = LlamaForCausalLM(llama.config).eval()
     with pytest.raises(DataError, match=r"recorded with another model than tiny.*cosine"):
         train(fresh(other), tokenizer, tmp_path / "out", options=replace(options, shards=finished / "run" / "shards"))
-    output = copy_of_data(finished, tmp_path / "less")
-    options = replace(options, shards=output / "run" / "shards")
-    train(fresh(llama), tokenizer, tmp_path / "first", options=replace(options, epochs=1))
-    (output / "run" / "shards" / "shard-00000.safetensors").unlink()
-    with pytest.raises(DataError, match="no recorded answers"):
-        train(fresh(llama), tokenizer, tmp_path / "first", options=replace(options, epochs=1, resume=True))
+
+
+def split(shard: Shard, directory: Path, *, backwards: bool = False) -> Path:
+    """The answers of ``shard`` in shards of at most 16 conversations, the first or the last ones first."""
+    directory.mkdir()
+    groups: dict[int, list[Answer]] = {}
+    for place in shard.places():
+        prompt_ids, ids = shard.prompt_tokens[place.prompt].tolist(), shard.tokens[place.answer].tolist()
+        answer = Answer(prompt_ids, ids, shard.hidden_SD[place.states], place.greedy, place.kind)
+        groups.setdefault(place.conversation, []).append(answer)
+    numbers = sorted(groups, reverse=backwards)
+    for start in range(0, len(numbers), 16):
+        some = [groups[number] for number in numbers[start : start + 16]]
+        write_shard(shard_path(directory, start // 16), start, some, {"model": "tiny"})
+    return directory
+
+
+def test_a_resumed_run_wants_the_answers_that_it_began_with(
+    finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last shard is missed as much as one in the middle, and as many answers need not be the same answers."""
+    shard = read_shard(finished / "run" / "shards" / "shard-00000.safetensors")
+    shards = split(shard, tmp_path / "shards")
+    paths = sorted(shards.iterdir())
+    assert len(paths) > 3
+    options = replace(OPTIONS, tokens=10**6, shards=shards, epochs=1, quiet=False)
+    train(fresh(llama), tokenizer, tmp_path / "out", options=options)
+    told = " ".join(capsys.readouterr().err.split())
+    count = len(shard.tokens)
+    assert f"{count:,} answer tokens are recorded in {shards}, {count:,} are taken, fewer than the 1,000,000 asked for" in told
+    assert "no hidden states are stored" not in told
+    resumed = replace(options, resume=True, quiet=True)
+    train(fresh(llama), tokenizer, tmp_path / "out", options=resumed)
+    follow(fresh(llama), tmp_path / "out", options=resumed, processes=ALONE)  # as another process of it, which finds nothing to do
+    kept = {path: path.read_bytes() for path in paths}
+    paths[-1].unlink()
+    others = rf"the answers in {shards} are not those that the run in .*out/run was started with"
+    with pytest.raises(TrainingError, match=others):
+        train(fresh(llama), tokenizer, tmp_path / "out", options=resumed)
+    with pytest.raises(TrainingError, match=others):
+        follow(fresh(llama), tmp_path / "out", options=resumed, processes=ALONE)
+    paths[-1].write_bytes(kept[paths[-1]])
+    paths[1].unlink()
+    for changed in (resumed, replace(options, quiet=True)):
+        with pytest.raises(DataError, match=r"shard-00001\.safetensors is missing, and"):
+            train(fresh(llama), tokenizer, tmp_path / f"out{'' if changed.resume else '-2'}", options=changed)
+    for path in shards.iterdir():
+        path.unlink()
+    shards.rmdir()
+    split(shard, shards, backwards=True)
+    with pytest.raises(TrainingError, match=others):
+        train(fresh(llama), tokenizer, tmp_path / "out", options=resumed)
+    train(fresh(llama), tokenizer, tmp_path / "other", options=replace(options, cache="none"))
+    assert "no hidden states are stored: the model computes them in every step" in capsys.readouterr().err
+
+
+def test_low_rank_projections_of_a_model_that_caps_its_logits(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Refused before anything is read or written, and not when the data have been made."""
+    options = replace(OPTIONS, projection="low-rank")
+    with pytest.raises(TrainingError, match=r"the model caps its logits.*choose --projection shared or own$"):
+        train(adapter(tiny("gemma2")), tokenizer, tmp_path / "out", options=options)
+    assert not (tmp_path / "out").exists()
 
 
 def test_rows_that_are_lost_are_counted_and_named(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headstart.errors import DataError
-from headstart.train.shards import Answer, read_shard, shard_path, write_shard
+from headstart.train.shards import Answer, Place, read_shard, shard_path, write_shard
 
 
 def answer(prompt: list[int], ids: list[int], *, kind: str = "qa", greedy: bool = True) -> Answer:
@@ -28,16 +28,26 @@ def test_comes_back_as_written(tmp_path: Path) -> None:
     assert shard.hidden_SD.tolist() == [[5, 5, 5], [6, 6, 6], [8, 8, 8]]  # one state for each id but an answer's last
     assert shard.hidden_SD.dtype == torch.bfloat16
     assert shard.metadata["seed"] == "3"
+    assert list(shard.places()) == [  # prompts of 2, 1 and 1 ids, answers of 3, 1 and 2, states of 2, 0 and 1
+        Place(10, True, "qa", slice(0, 2), slice(0, 3), slice(0, 2)),
+        Place(10, True, "chat", slice(2, 3), slice(3, 4), slice(2, 2)),
+        Place(12, False, "qa", slice(3, 4), slice(4, 6), slice(2, 3)),
+    ]
 
 
 def test_a_shard_without_answers_is_fine(tmp_path: Path) -> None:
     assert write_shard(tmp_path / "a", 0, [[], []], {}) == 0
-    assert read_shard(tmp_path / "a").answer_lengths == []
+    shard = read_shard(tmp_path / "a")
+    assert shard.answer_lengths == []
+    assert list(shard.places()) == []
 
 
 def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
+    """Whoever reads it may have no run that makes it anew, so that deleting it is advised where it was recorded alone."""
     path = tmp_path / "a"
     write_shard(path, 0, [[answer([1], [5, 6, 7])]], {})
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(DataError, match=f"{path} cannot be read.*made anew"):
+    with pytest.raises(DataError, match=rf"{path} cannot be read.*\. Copy it again; or delete it where it was recorded, and have"):
         read_shard(path)
+    with pytest.raises(DataError, match=rf"{path} cannot be read.*\. Give it up$"):
+        read_shard(path, advice="Give it up")

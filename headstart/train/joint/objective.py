@@ -96,7 +96,7 @@ class Objective:
 
     def projected(self, head: int) -> OutputMatrix:
         """What a head's states are multiplied by."""
-        return self._projections.of(head)
+        return self._projections.matrix_of(head)
 
     def _heads_backward(self, leaf_AD: torch.Tensor, packed: Packed, whole: Labels, number: int) -> tuple[float, ...]:
         config = self.heads.config
@@ -108,7 +108,7 @@ class Objective:
         states_KED = self.states(leaf_AD[example_A], packed.next_A[example_A], targets_EK)
         part = self._sampler.part(number, labels_KE.cpu())
         index_S = None if part.index_S is None else part.index_S.to(leaf_AD.device)
-        own_KSD = self._projections.learning(index_S)
+        own_KSD = self._projections.learned_matrices(index_S)
         parts = loss_and_gradient(
             states_KED.detach(),
             part.labels_KB.to(leaf_AD.device),

@@ -8,7 +8,7 @@ from typing import Any
 from headstart.errors import TrainingError
 from headstart.train.atomic_file import write_atomically
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class JointPlan:
     options: dict[str, Any]
     steps: int
     given: str = ""
-    """Of the heads that it began with and of the recorded answers, which a directory's name does not tell."""
+    """Digests of the heads that it began with and of the recorded answers, which a directory's name does not tell."""
 
     def save(self, path: Path) -> None:
         write_atomically(path, (json.dumps({"format": _FORMAT, **asdict(self)}, indent=2) + "\n").encode())

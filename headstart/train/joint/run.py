@@ -5,10 +5,8 @@ lie in ``OUTPUT/headstart`` and, with LoRA, the adapter in ``OUTPUT/adapter``; `
 Source: Medusa (Cai et al. 2024), sections 2.2.2 and 2.3.2.
 """
 
-import hashlib
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from headstart.llm import load
 from headstart.models.dtype import resolve_device, resolve_dtype
 from headstart.models.source import find, load_pretrained
 from headstart.train.batches import held_out
+from headstart.train.digest import digest_of_answers, digest_of_heads
 from headstart.train.draft_vocab import frequent_ids
 from headstart.train.joint.backbone import Backbone
 from headstart.train.joint.card import joint_card
@@ -33,11 +32,11 @@ from headstart.train.joint.packing import RowOrder
 from headstart.train.joint.plan import JointPlan, read_joint_plan
 from headstart.train.joint.quality import Seen, look
 from headstart.train.joint.result import JointResult, worth_of
-from headstart.train.joint.texts import Text, chosen, read_texts
+from headstart.train.joint.texts import Text, chosen, texts_of
 from headstart.train.joint.trainer import JointTrainer
 from headstart.train.log import Log
 from headstart.train.progress import Reporter
-from headstart.train.recorded import check_alike
+from headstart.train.recorded import check_alike, read_recorded
 from headstart.train.run import DEFAULT_NODES, HELD_OUT_LEAST, HELD_OUT_SHARE, TREE_NODES, make_output
 from headstart.train.simulation import joint_counts
 from headstart.trees.search import grow
@@ -56,6 +55,8 @@ class _Data:
 
     texts: list[Text]
     kept: list[Text]
+    digest: str
+    """Of all answers that were recorded."""
 
 
 def train_joint(
@@ -71,8 +72,8 @@ def train_joint(
     Raises:
         DataError: there are no recorded answers, too few, or they are another model's.
         HeadsError: there are no heads, or they belong to another model.
-        TrainingError: there is a run already, there is none to resume, peft is missing, a loss is not finite, or this is one of
-            several processes.
+        TrainingError: there is a run already, there is none to resume or it was started with other heads or answers, peft is
+            missing, a loss is not finite, or this is one of several processes.
         ModelNotFoundError, UnsupportedModelError: the model cannot be had, or not for trees.
     """
     begun = time.perf_counter()
@@ -91,7 +92,7 @@ def train_joint(
     backbone, tokenizer = _backbone(model, where, options)
     directory.check_base(backbone.base)
     data = _data(shards, backbone, options, reporter)
-    given = _fingerprint(heads, data.texts)
+    given = f"{digest_of_heads(heads)} {data.digest}"
     order = RowOrder(data.texts, length=options.length, batch=options.batch, seed=options.seed)
     trainer = JointTrainer(
         backbone,
@@ -121,13 +122,6 @@ def train_joint(
     return _finish(trainer, model, tokenizer, data, before, output, options, reporter, begun)
 
 
-def _fingerprint(heads: MedusaHeads, texts: Sequence[Text]) -> str:
-    """What the first stage left: which tokens the heads know, and how much was recorded."""
-    ids = b"" if heads.draft_ids_V is None else heads.draft_ids_V.cpu().numpy().tobytes()
-    counts = f"{heads.config.to_dict()} {len(texts)} {sum(len(text.ids) for text in texts)}"
-    return hashlib.blake2b(ids + counts.encode(), digest_size=12).hexdigest()
-
-
 def _given(model: str, options: JointOptions) -> tuple[HeadsDirectory, MedusaHeads, Path]:
     """The heads to begin with, and where the answers lie."""
     directory = find_heads(model, options.heads)
@@ -153,7 +147,8 @@ def _backbone(model: str, device: torch.device, options: JointOptions) -> tuple[
 
 def _data(shards: Path, backbone: Backbone, options: JointOptions, reporter: Reporter) -> _Data:
     facts = backbone.base.facts
-    texts, cut = read_texts(shards, length=options.length, hidden_size=facts.hidden_size, vocab_size=facts.vocab_size)
+    read = read_recorded(shards, hidden_size=facts.hidden_size, vocab_size=facts.vocab_size)
+    texts, cut = texts_of(read, options.length)
     if cut:
         reporter.say(f"{cut:,} of the answers are cut or left out: with their prompts they are longer than {options.length} tokens")
     conversations = sorted({text.conversation for text in texts})
@@ -166,7 +161,7 @@ def _data(shards: Path, backbone: Backbone, options: JointOptions, reporter: Rep
     kept = chosen(texts, aside)
     step = max(1.0, len(kept) / _LOOKED_AT)
     kept = [kept[int(i * step)] for i in range(min(_LOOKED_AT, len(kept)))]
-    data = _Data(chosen(texts, set(conversations) - aside), kept)
+    data = _Data(chosen(texts, set(conversations) - aside), kept, digest_of_answers(read))
     if not any(text.answer > 1 for text in data.texts) or not any(text.answer > 1 for text in data.kept):
         raise DataError("all answers are a single token long; there is nothing for heads to guess. Give other data")
     return data

@@ -1,10 +1,12 @@
 """Joint runs on a tiny model, from heads and recorded answers to a model that drafts for itself."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 import torch
 from safetensors.torch import load_file
 
@@ -14,8 +16,9 @@ from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, HeadstartError, InvalidParameterError, TrainingError
 from headstart.train.joint.options import JointOptions
 from headstart.train.joint.run import train_joint
-from headstart.train.joint.texts import read_texts
+from headstart.train.joint.texts import texts_of
 from headstart.train.joint.trainer import JointTrainer, StepReport
+from headstart.train.recorded import read_recorded
 from headstart.train.shards import Answer, read_shard, shard_path, write_shard
 from headstart.train.states import StoredStates
 from tests.train.joint.conftest import Place
@@ -88,6 +91,15 @@ def test_a_resumed_run_ends_with_the_same_bits(place: Place, tmp_path: Path, mon
     )
     with pytest.raises(TrainingError, match=r"are not those that the run in .* was started with"):
         train_joint(place.model, tmp_path / "killed", options=changed, device="cpu")
+    moved = tmp_path / "shards"  # a single id is another, so that all counts are as they were
+    shutil.copytree(place.shards, moved)
+    shard = read_shard(shard_path(moved, 1))
+    tensors = load_file(shard.path)
+    tensors["tokens"][-1] = (tensors["tokens"][-1] + 1) % 256
+    shard.path.write_bytes(safetensors.torch.save(tensors, shard.metadata))
+    (tmp_path / "killed" / "run" / "run.json").write_text(saved.replace('"shards": null', f'"shards": "{moved}"'))
+    with pytest.raises(TrainingError, match=r"the answers in .*shards, are not those that the run in .* was started with"):
+        train_joint(place.model, tmp_path / "killed", options=replace(options, resume=True, shards=moved), device="cpu")
     (tmp_path / "killed" / "run" / "run.json").write_text(saved)
     with pytest.raises(TrainingError, match="there is a run"):
         train_joint(place.model, tmp_path / "killed", options=options, device="cpu")
@@ -134,7 +146,7 @@ def test_answers_of_one_token_have_no_states_and_do_no_harm(place: Place, tmp_pa
     write_shard(shard_path(tmp_path, 0), 100, [[Answer([5, 6], [7], torch.zeros(0, 32), True, "test")]], {})
     for number in range(2):
         (tmp_path / shard_path(tmp_path, number + 1).name).write_bytes(shard_path(place.shards, number).read_bytes())
-    texts, _ = read_texts(tmp_path, length=40, hidden_size=32, vocab_size=260)
+    texts, _ = texts_of(read_recorded(tmp_path, hidden_size=32, vocab_size=260), 40)
     assert len(texts) == 25
     options = replace(OPTIONS, heads=place.heads, shards=tmp_path, epochs=1)
     assert train_joint(place.model, tmp_path / "out", options=options, device="cpu").perplexity > 1

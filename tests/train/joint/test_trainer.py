@@ -16,9 +16,10 @@ from headstart.train.joint.backbone import Backbone
 from headstart.train.joint.checkpoint import load_checkpoint, save_checkpoint
 from headstart.train.joint.options import JointOptions
 from headstart.train.joint.packing import RowOrder
-from headstart.train.joint.texts import read_texts
+from headstart.train.joint.texts import texts_of
 from headstart.train.joint.trainer import JointTrainer, head_weight_at
 from headstart.train.loss import DECAY
+from headstart.train.recorded import read_recorded
 from tests.train.joint.conftest import Place
 
 OPTIONS = JointOptions(
@@ -32,7 +33,7 @@ def trainer(place: Place, options: JointOptions = OPTIONS, *, awake: bool = Fals
     backbone = Backbone(model, "tiny", options, torch.float32)
     heads = HeadsDirectory.from_pretrained(place.heads).heads
     assert isinstance(heads, MedusaHeads)
-    texts, cut = read_texts(Path(place.shards), length=options.length, hidden_size=32, vocab_size=260)
+    texts, cut = texts_of(read_recorded(place.shards, hidden_size=32, vocab_size=260), options.length)
     assert not cut
     order = RowOrder(texts, length=options.length, batch=options.batch, seed=0)
     made = JointTrainer(backbone, heads, order, options, steps=10, by_frequency_V=torch.arange(260))
