@@ -66,6 +66,10 @@ class Trained:
 def table(tokens: int, hidden_size: int) -> list[Trained]:
     changes: dict[str, dict[str, Any]] = {
         "default": {},
+        "steps of 2,048 positions, rate 0.001": {"batch": 2048, "lr": 1e-3},
+        "rate 0.001": {"lr": 1e-3},
+        "rate 0.004": {"lr": 4e-3},
+        "three times the epochs": {"epochs": 3 * TrainOptions.epochs},
         "targets: the chosen token alone": {"soft_targets": 0.0},
         "targets: the distribution alone": {"soft_targets": 1.0},
         "not reading the root": {"condition_on_root": False},
@@ -93,7 +97,7 @@ def main() -> None:
     words = parser(__doc__, limit=60, tokens=128)
     words.add_argument("--shards", type=Path, required=True)
     words.add_argument("--work", type=Path, required=True)
-    words.add_argument("--table-tokens", type=int, default=100_000)
+    words.add_argument("--table-tokens", type=int, default=40_000)
     words.add_argument("--kinds-tokens", type=int, default=25_000)
     words.add_argument("--epochs", type=float, default=TrainOptions.epochs)
     words.add_argument("--only", nargs="*", choices=["table", "curve", "kinds"], default=["table", "curve", "kinds"])
@@ -152,7 +156,8 @@ def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
             where = args.work / f"{group}-{each.name.replace(' ', '-').replace(',', '').replace('%', '').replace(':', '')}"
             data = subset(known, args.work / f"data-{each.tokens}-{each.kinds:g}", each)
             plan = where / "run" / "run.json"
-            options = TrainOptions(shards=data, epochs=args.epochs, patience=100, resume=plan.exists(), quiet=True, **each.options)
+            recipe = {"epochs": args.epochs, "patience": 100, **each.options}
+            options = TrainOptions(shards=data, resume=plan.exists(), quiet=True, **recipe)
             if (where / "minutes.json").exists():
                 check_same_run(read_plan(plan), facts.name, options.identity, where)
             else:

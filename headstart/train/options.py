@@ -77,9 +77,9 @@ class TrainOptions:
     """Width of the layer that reads it; twice the hidden size by default."""
     epochs: float = 4.0
     """Times that each token is trained on, unless --minutes says otherwise."""
-    batch: int = 2048
+    batch: int = 512
     """Positions a step."""
-    lr: float = 1e-3
+    lr: float = 2e-3
     """Peak learning rate."""
     soft_targets: float = 0.8
     """How much of the target is the model's own distribution instead of the token it chose; 0 is the token alone."""
