@@ -10,14 +10,11 @@ from transformers import LlamaForCausalLM
 
 from headstart.drafters.heads import HeadsConfig, MedusaHeads
 from headstart.errors import DataError, TrainingError
-from headstart.models.int8_linear import int8_fault
-from headstart.models.native import NativeModel
 from headstart.models.transformers_adapter import TransformersModel
 from headstart.text.tokenizer import Tokenizer
 from headstart.train.batches import Examples, Order
 from headstart.train.loop import Trainer
 from headstart.train.options import TrainOptions
-from headstart.train.output_matrix import shared_matrix
 from headstart.train.plan import Plan, read_plan
 from headstart.train.run import train
 from headstart.train.shards import Answer, Shard, read_shard, write_shard
@@ -134,21 +131,3 @@ def test_a_small_disk(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: P
     assert not (tmp_path / "out" / "run" / "run.json").exists()  # so that it can be tried again
     train(fresh(llama), tokenizer, tmp_path / "out", options=OPTIONS)
     assert read_plan(tmp_path / "out" / "run" / "run.json").cache == "none"
-
-
-@pytest.mark.skipif(int8_fault() is not None, reason=f"no 8-bit products here: {int8_fault()}")
-def test_weights_in_int8(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """The heads' projection is the rounded LM head, as it is when they draft; a resumed run has to have the same weights."""
-
-    def rounded() -> NativeModel:
-        return NativeModel(llama, name="tiny", max_rows=8, cache_tokens=8 * 1024, weights="int8")
-
-    model = rounded()
-    matrix = shared_matrix(model, None, torch.float32)
-    states_RD = torch.randn(5, 32, generator=torch.Generator().manual_seed(0))
-    expected_RV = model.projection(None)(states_RD).float()
-    assert float((matrix.logits(states_RD) - expected_RV).norm() / expected_RV.norm()) < 0.02  # activations are rounded to 8 bits
-    train(model, tokenizer, tmp_path / "out", options=OPTIONS)
-    assert read_plan(tmp_path / "out" / "run" / "run.json").options["weights"] == "int8"
-    with pytest.raises(TrainingError, match="weights='int8', not None"):
-        train(fresh(llama), tokenizer, tmp_path / "out", options=replace(OPTIONS, resume=True))
