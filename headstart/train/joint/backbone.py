@@ -1,4 +1,4 @@
-"""The model that learns beside its heads: through LoRA, or with all its layers. Embeddings and LM head stay as they are.
+"""The model that learns beside its heads: through LoRA, or with its layers themselves. Embeddings and LM head stay as they are.
 
 The heads share the LM head and read embeddings, and what they were trained to read has to remain what it is.
 
@@ -19,6 +19,7 @@ from headstart.errors import TrainingError
 from headstart.models.protocol import BaseModel
 from headstart.models.quiet import no_progress_bars
 from headstart.models.transformers_adapter import TransformersModel
+from headstart.train.joint.last_layers import last_layers
 from headstart.train.joint.lora import add_lora, merge_lora
 from headstart.train.joint.options import JointOptions
 
@@ -37,7 +38,8 @@ class Backbone:
         self.base: BaseModel = TransformersModel(model, name=name, max_rows=1, cache_tokens=1)
         self._adapter: Any = add_lora(model, options) if options.backbone == "lora" else None
         if self._adapter is None:
-            for parameter in untyped.parameters():
+            learning = [untyped] if options.layers is None else last_layers(model, options.layers).values()
+            for parameter in (parameter for part in learning for parameter in part.parameters()):
                 parameter.requires_grad_(True)
             for part in (untyped.get_input_embeddings(), untyped.get_output_embeddings()):
                 part.requires_grad_(False)

@@ -9,7 +9,9 @@ from headstart.train.joint.result import SIZES, JointResult, Worth
 
 def joint_card(heads: MedusaHeads, base: str, result: JointResult, options: JointOptions) -> str:
     """Markdown with the hub's header, for the model and for its heads. Every figure says what it was measured on."""
-    how = f"LoRA (rank {options.rank}, alpha {options.alpha:g}, dropout {options.dropout:g}) on all linear layers, merged"
+    which = "all linear layers" if options.layers is None else f"the linear layers of the last {options.layers}"
+    how = f"LoRA (rank {options.rank}, alpha {options.alpha:g}, dropout {options.dropout:g}) on {which}, merged"
+    trained = "all of them trained" if options.layers is None else f"the last {options.layers} trained"
     held = "the untouched model's distribution" if options.target == "distill" else "the answers' tokens"
     on_hub = "/" in base and not base.startswith(("/", "."))
     kind = heads.config.kind
@@ -24,7 +26,7 @@ tags: [{kind}, speculative-decoding]
 This is another model than {base}: its text is not the same. The heads beside it ({heads.num_parameters:,} parameters) guess
 *this* model's next tokens.
 
-- Layers: {how if options.backbone == "lora" else "all of them trained"}; embeddings and LM head are the base model's
+- Layers: {how if options.backbone == "lora" else trained}; embeddings and LM head are the base model's
 - The model is held to {held}; the loss of head k counts {options.head_weight:g} * 0.8^k for it in the end
 - {result.steps:,} steps of {options.batch} rows of up to {options.length} tokens ({result.tokens:,} tokens, prompts included),
   AdamW, peak learning rate {options.lr:g} for the model and {options.lr * options.heads_rate:g} for the heads, seed {options.seed}

@@ -7,14 +7,16 @@ import torch
 from transformers import PreTrainedModel
 
 from headstart.errors import TrainingError
+from headstart.train.joint.last_layers import last_layers, linear_names
 from headstart.train.joint.options import JointOptions
 
 
 def add_lora(model: PreTrainedModel, options: JointOptions) -> Any:
-    """Put LoRA matrices, in float32, beside all linear layers but the LM head; ``model`` itself runs through them from then on.
+    """Put LoRA matrices, in float32, beside all linear layers but the LM head, or those of the last layers alone; ``model`` itself
+    runs through them from then on.
 
     Raises:
-        TrainingError: peft is not installed, or does not know what to adapt in this model.
+        TrainingError: peft is not installed, or does not know what to adapt in this model, or it has fewer layers.
     """
     try:
         from peft import LoraConfig, get_peft_model
@@ -26,7 +28,7 @@ def add_lora(model: PreTrainedModel, options: JointOptions) -> Any:
         r=options.rank,
         lora_alpha=options.alpha,  # type: ignore[arg-type]  # peft multiplies by it; a fraction is as good
         lora_dropout=options.dropout,
-        target_modules="all-linear",
+        target_modules="all-linear" if options.layers is None else linear_names(last_layers(model, options.layers)),
         task_type="CAUSAL_LM",
     )
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():

@@ -23,6 +23,8 @@ class JointOptions:
     """Directory of recorded answers of the untouched model; by default the one that the heads were trained on, HEADS/run/shards."""
     backbone: Literal["lora", "full"] = "lora"
     """lora: small matrices beside the model's own, which stay; full: all layers of the model."""
+    layers: int | None = None
+    """Only the last so many layers of the model learn, which takes less time and memory; all of them by default."""
     rank: int = 32
     """Of the LoRA matrices."""
     alpha: float = 16.0
@@ -61,7 +63,7 @@ class JointOptions:
     """No progress on stderr."""
 
     def __post_init__(self) -> None:
-        check_least(self, 1, "rank", "batch", "rows_at_once")
+        check_least(self, 1, "layers", "rank", "batch", "rows_at_once")
         check_least(self, 16, "length")
         check_above_zero(self, "alpha", "lr", "heads_rate", "epochs", "minutes")
         check_share(self, "soft_targets")

@@ -55,6 +55,26 @@ def test_a_run_ends_with_a_model_that_drafts_for_itself(place: Place, tmp_path: 
     assert HeadsDirectory.from_pretrained(output / "headstart").predicted["perplexity"] == pytest.approx(result.perplexity)
 
 
+@pytest.mark.parametrize("backbone", ["lora", "full"])
+def test_the_last_layers_alone(place: Place, tmp_path: Path, backbone: str) -> None:
+    output = tmp_path / "out"
+    train_joint(place.model, output, options=replace(OPTIONS, heads=place.heads, backbone=backbone, layers=1), device="cpu")
+    now, before = load_file(output / "model.safetensors"), load_file(Path(place.model) / "model.safetensors")
+    matrices = {name for name, tensor in before.items() if ".layers.1." in name and tensor.dim() == 2}
+    assert {name for name in before if name in now and not torch.equal(now[name], before[name])} >= matrices
+    others = {name for name in before if ".layers.1." not in name}
+    assert all(torch.equal(now[name], before[name]) for name in others)
+    which = "the linear layers of the last 1, merged" if backbone == "lora" else "the last 1 trained"
+    assert which in (output / "README.md").read_text()
+
+
+@pytest.mark.parametrize("backbone", ["lora", "full"])
+def test_more_layers_than_there_are(place: Place, tmp_path: Path, backbone: str) -> None:
+    options = replace(OPTIONS, heads=place.heads, backbone=backbone, layers=3)
+    with pytest.raises(TrainingError, match="layers is 3, and LlamaForCausalLM has 2; give at most that"):
+        train_joint(place.model, tmp_path / "out", options=options, device="cpu")
+
+
 class Killed(Exception):
     """Stands for the end of the process."""
 
@@ -154,7 +174,9 @@ def test_answers_of_one_token_have_no_states_and_do_no_harm(place: Place, tmp_pa
     assert stored(torch.tensor([1]), torch.tensor([3])).shape == (1, 32)
 
 
-@pytest.mark.parametrize("change", [{"rank": 0}, {"dropout": 1.0}, {"lr": 0.0}, {"head_weight": -1.0}, {"length": 3}])
+@pytest.mark.parametrize(
+    "change", [{"layers": 0}, {"rank": 0}, {"dropout": 1.0}, {"lr": 0.0}, {"head_weight": -1.0}, {"length": 3}]
+)
 def test_options_outside_their_range(change: dict[str, float]) -> None:
     with pytest.raises(InvalidParameterError, match=next(iter(change))):
         replace(OPTIONS, **change)  # type: ignore[arg-type]
