@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from headstart.models.transformers_adapter import TransformersModel
 from headstart.text.tokenizer import Tokenizer
+from headstart.train.run import train
 from tests.train.chat_server import Reply, Serve, Server
+from tests.train.small_run import OPTIONS, fresh
 
 TEMPLATES = {
     "chatml": (
@@ -112,3 +115,11 @@ def serve() -> Iterator[Serve]:
     for server in servers:
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture(scope="session")
+def finished(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An undisturbed run; nobody writes into it."""
+    output = tmp_path_factory.mktemp("finished") / "heads"
+    train(fresh(llama), tokenizer, output, options=OPTIONS)
+    return output

@@ -9,15 +9,14 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, LlamaForCausalLM
 
 from headstart.errors import TrainingError
-from headstart.models.native import NativeModel
-from headstart.models.transformers_adapter import TransformersModel
 from headstart.models.weights_format import FORMATS
 from headstart.text.tokenizer import Tokenizer
 from headstart.train.options import TrainOptions
 from headstart.train.output_matrix import shared_matrix
 from headstart.train.plan import read_plan
 from headstart.train.run import train
-from tests.tiny_models import build
+from tests.tiny_models import build, native
+from tests.train.small_run import fresh
 
 OPTIONS = TrainOptions(
     tokens=600, max_new_tokens=24, max_rows=8, num_heads=2, draft_vocab_size=200, batch=64, lr=5e-3, epochs=2, quiet=True
@@ -25,16 +24,12 @@ OPTIONS = TrainOptions(
 NAMES = [name for name, form in FORMATS.items() if name is not None and form.fault() is None]
 
 
-def fresh(llama: LlamaForCausalLM) -> TransformersModel:
-    return TransformersModel(llama, name="tiny", max_rows=8, cache_tokens=8 * 1024)
-
-
 @pytest.mark.skipif(not NAMES, reason="no products in fewer bits here")
 @pytest.mark.parametrize("weights", NAMES)
 def test_weights_in_fewer_bits(weights: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
     """The heads' projection is the rounded LM head, as it is when they draft; a resumed run has to have the same weights."""
     wide = build("llama", dtype=torch.float32, vocab_size=260, hidden_size=64, intermediate_size=96)  # 4 bits want multiples of 32
-    model = NativeModel(wide, name="tiny", max_rows=8, cache_tokens=8 * 1024, weights=weights)
+    model = native(wide, cache_tokens=8 * 1024, weights=weights)
     matrix = shared_matrix(model, None, torch.float32)
     states_RD = torch.randn(5, 64, generator=torch.Generator().manual_seed(0))
     expected_RV = model.projection(None)(states_RD).float()

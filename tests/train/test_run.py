@@ -13,7 +13,6 @@ from transformers import LlamaForCausalLM
 
 from headstart.drafters.arrangement import StaticTree
 from headstart.drafters.guesses import HeadGuesses
-from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.engine.engine import Engine
@@ -22,27 +21,13 @@ from headstart.models.transformers_adapter import TransformersModel
 from headstart.request import Request
 from headstart.text.tokenizer import Tokenizer
 from headstart.train.batches import Examples
-from headstart.train.options import TrainOptions
-from headstart.train.processes import ALONE
-from headstart.train.run import follow, train
-from headstart.train.shards import Answer, Shard, read_shard, shard_path, write_shard
+from headstart.train.run import train
+from headstart.train.shards import read_shard
 from headstart.train.simulation import accepted_in, simulate
 from headstart.trees.shape import TreeShape
 from tests.tiny_models import adapter, tiny
 from tests.train.chat_server import Serve, completion
-
-OPTIONS = TrainOptions(
-    tokens=2000,
-    max_new_tokens=24,
-    max_rows=8,
-    num_heads=3,
-    draft_vocab_size=200,
-    batch=128,
-    lr=5e-3,
-    epochs=3,
-    patience=100,
-    quiet=True,
-)
+from tests.train.small_run import OPTIONS, fresh
 
 
 class Dying(TransformersModel):
@@ -55,18 +40,6 @@ class Dying(TransformersModel):
         if self.steps_left < 0:
             raise KeyboardInterrupt
         return super().embed(ids)
-
-
-def fresh(llama: LlamaForCausalLM, kind: type[TransformersModel] = TransformersModel) -> TransformersModel:
-    return kind(llama, name="tiny", max_rows=8, cache_tokens=8 * 1024)
-
-
-@pytest.fixture(scope="module")
-def finished(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An undisturbed run; nobody writes into it."""
-    output = tmp_path_factory.mktemp("finished") / "heads"
-    train(fresh(llama), tokenizer, output, options=OPTIONS)
-    return output
 
 
 def copy_of_data(finished: Path, output: Path) -> Path:
@@ -271,95 +244,6 @@ def test_given_answers_and_own_projections(llama: LlamaForCausalLM, tokenizer: T
     assert result.evaluation.top_KT[0][0] > 0.9
     assert result.evaluation.simulated == {}  # given answers need not be greedy
     assert HeadsDirectory.from_pretrained(tmp_path / "out").config.projection == "own"
-
-
-def test_other_heads_from_the_same_answers(finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """The same heads bit for bit as of the run that recorded them; nothing is written or taken away there."""
-    shards = finished / "run" / "shards"
-    before = {path.name: path.read_bytes() for path in shards.iterdir()}
-    options = replace(OPTIONS, tokens=None, shards=shards)
-    result = train(fresh(llama), tokenizer, tmp_path / "same", options=options)
-    expected, got = load_file(finished / "heads.safetensors"), load_file(tmp_path / "same" / "heads.safetensors")
-    assert expected.keys() == got.keys()
-    assert all(torch.equal(expected[name], got[name]) for name in expected)
-    assert not (tmp_path / "same" / "run" / "shards").exists()
-    assert "answers that another run had recorded" in (tmp_path / "same" / "README.md").read_text()
-    assert result.tokens == sum(len(read_shard(path).tokens) for path in shards.iterdir())
-    other = replace(options, projection="low-rank", projection_rank=4, epochs=1)
-    train(fresh(llama), tokenizer, tmp_path / "other", options=other)
-    directory = HeadsDirectory.from_pretrained(tmp_path / "other")
-    assert isinstance(directory.heads, MedusaHeads)
-    assert float(directory.heads.projection_out.detach().float().norm()) > 0  # it has learned
-    assert "low-rank projection (rank 4)" in (tmp_path / "other" / "README.md").read_text()
-    computed = train(fresh(llama), tokenizer, tmp_path / "computed", options=replace(options, cache="none", epochs=1))
-    assert computed.tokens == result.tokens
-    assert {path.name: path.read_bytes() for path in shards.iterdir()} == before
-
-
-def test_recorded_answers_that_cannot_be_used(
-    finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    options = replace(OPTIONS, tokens=None, shards=tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"no recorded answers in .*nowhere.*OUTPUT/run/shards"):
-        train(fresh(llama), tokenizer, tmp_path / "out", options=options)
-    torch.manual_seed(9)
-    other = LlamaForCausalLM(llama.config).eval()
-    with pytest.raises(DataError, match=r"recorded with another model than tiny.*cosine"):
-        train(fresh(other), tokenizer, tmp_path / "out", options=replace(options, shards=finished / "run" / "shards"))
-
-
-def split(shard: Shard, directory: Path, *, backwards: bool = False) -> Path:
-    """The answers of ``shard`` in shards of at most 16 conversations, the first or the last ones first."""
-    directory.mkdir()
-    groups: dict[int, list[Answer]] = {}
-    for place in shard.places():
-        prompt_ids, ids = shard.prompt_tokens[place.prompt].tolist(), shard.tokens[place.answer].tolist()
-        answer = Answer(prompt_ids, ids, shard.hidden_SD[place.states], place.greedy, place.kind)
-        groups.setdefault(place.conversation, []).append(answer)
-    numbers = sorted(groups, reverse=backwards)
-    for start in range(0, len(numbers), 16):
-        some = [groups[number] for number in numbers[start : start + 16]]
-        write_shard(shard_path(directory, start // 16), start, some, {"model": "tiny"})
-    return directory
-
-
-def test_a_resumed_run_wants_the_answers_that_it_began_with(
-    finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The last shard is missed as much as one in the middle, and as many answers need not be the same answers."""
-    shard = read_shard(finished / "run" / "shards" / "shard-00000.safetensors")
-    shards = split(shard, tmp_path / "shards")
-    paths = sorted(shards.iterdir())
-    assert len(paths) > 3
-    options = replace(OPTIONS, tokens=10**6, shards=shards, epochs=1, quiet=False)
-    train(fresh(llama), tokenizer, tmp_path / "out", options=options)
-    told = " ".join(capsys.readouterr().err.split())
-    count = len(shard.tokens)
-    assert f"{count:,} answer tokens are recorded in {shards}, {count:,} are taken, fewer than the 1,000,000 asked for" in told
-    assert "no hidden states are stored" not in told
-    resumed = replace(options, resume=True, quiet=True)
-    train(fresh(llama), tokenizer, tmp_path / "out", options=resumed)
-    follow(fresh(llama), tmp_path / "out", options=resumed, processes=ALONE)  # as another process of it, which finds nothing to do
-    kept = {path: path.read_bytes() for path in paths}
-    paths[-1].unlink()
-    others = rf"the answers in {shards} are not those that the run in .*out/run was started with"
-    with pytest.raises(TrainingError, match=others):
-        train(fresh(llama), tokenizer, tmp_path / "out", options=resumed)
-    with pytest.raises(TrainingError, match=others):
-        follow(fresh(llama), tmp_path / "out", options=resumed, processes=ALONE)
-    paths[-1].write_bytes(kept[paths[-1]])
-    paths[1].unlink()
-    for changed in (resumed, replace(options, quiet=True)):
-        with pytest.raises(DataError, match=r"shard-00001\.safetensors is missing, and"):
-            train(fresh(llama), tokenizer, tmp_path / f"out{'' if changed.resume else '-2'}", options=changed)
-    for path in shards.iterdir():
-        path.unlink()
-    shards.rmdir()
-    split(shard, shards, backwards=True)
-    with pytest.raises(TrainingError, match=others):
-        train(fresh(llama), tokenizer, tmp_path / "out", options=resumed)
-    train(fresh(llama), tokenizer, tmp_path / "other", options=replace(options, cache="none"))
-    assert "no hidden states are stored: the model computes them in every step" in capsys.readouterr().err
 
 
 def test_low_rank_projections_of_a_model_that_caps_its_logits(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -19,15 +19,12 @@ from headstart.train.plan import Plan, read_plan
 from headstart.train.run import train
 from headstart.train.shards import Answer, Shard, read_shard, write_shard
 from headstart.train.states import ComputedStates, states_of
+from tests.train.small_run import fresh
 
 OPTIONS = TrainOptions(
     tokens=600, max_new_tokens=24, max_rows=8, num_heads=2, draft_vocab_size=200, batch=64, lr=5e-3, epochs=2, quiet=True
 )
 ALL = {0, 1, 2, 3, 4, 5}
-
-
-def fresh(llama: LlamaForCausalLM) -> TransformersModel:
-    return TransformersModel(llama, name="tiny", max_rows=8, cache_tokens=8 * 1024)
 
 
 def recorded(model: TransformersModel, path: Path) -> Shard:

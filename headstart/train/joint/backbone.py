@@ -38,9 +38,8 @@ class Backbone:
         self.base: BaseModel = TransformersModel(model, name=name, max_rows=1, cache_tokens=1)
         self._adapter: Any = add_lora(model, options) if options.backbone == "lora" else None
         if self._adapter is None:
-            learning = [untyped] if options.layers is None else last_layers(model, options.layers).values()
-            for parameter in (parameter for part in learning for parameter in part.parameters()):
-                parameter.requires_grad_(True)
+            for part in [untyped] if options.layers is None else last_layers(model, options.layers).values():
+                part.requires_grad_(True)
             for part in (untyped.get_input_embeddings(), untyped.get_output_embeddings()):
                 part.requires_grad_(False)
         if options.checkpointing:

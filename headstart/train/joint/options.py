@@ -22,9 +22,9 @@ class JointOptions:
     shards: Path | None = None
     """Directory of recorded answers of the untouched model; by default the one that the heads were trained on, HEADS/run/shards."""
     backbone: Literal["lora", "full"] = "lora"
-    """lora: small matrices beside the model's own, which stay; full: all layers of the model."""
+    """lora: small matrices beside the model's own, which stay; full: the model's own."""
     layers: int | None = None
-    """Only the last so many layers of the model learn, which takes less time and memory; all of them by default."""
+    """Only the last so many layers of the model learn, so that the backward pass ends there; all of them by default."""
     rank: int = 32
     """Of the LoRA matrices."""
     alpha: float = 16.0

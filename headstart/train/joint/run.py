@@ -73,7 +73,7 @@ def train_joint(
         DataError: there are no recorded answers, too few, or they are another model's.
         HeadsError: there are no heads, or they belong to another model.
         TrainingError: there is a run already, there is none to resume or it was started with other heads or answers, peft is
-            missing, a loss is not finite, or this is one of several processes.
+            missing, the model has fewer layers than are to learn, a loss is not finite, or this is one of several processes.
         ModelNotFoundError, UnsupportedModelError: the model cannot be had, or not for trees.
     """
     begun = time.perf_counter()
