@@ -38,7 +38,7 @@ from headstart.train.recorded import read_recorded
 from headstart.train.recorder import RECORD
 from headstart.train.run import train
 from headstart.train.scripts import Ask, Script
-from headstart.train.shards import Answer, Shard, read_shard, shard_path, write_shard
+from headstart.train.shards import Answer, Place, Shard, read_shard, shard_path, write_shard
 from headstart.trees.budget import Budget
 from headstart.trees.growth import WIDEST
 from headstart.tuning.learned import learn
@@ -61,6 +61,18 @@ class Trained:
     """Share of the kinds of conversation that the data come from."""
     options: dict[str, Any] = field(default_factory=dict)
     """What differs from the default recipe."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """Greedy answers that heads are judged by."""
+
+    shard: Shard
+    places: list[Place]
+
+    @property
+    def positions(self) -> int:
+        return sum(place.states.stop - place.states.start for place in self.places)
 
 
 def table(tokens: int, hidden_size: int, epochs: float) -> list[Trained]:
@@ -99,6 +111,7 @@ def main() -> None:
     words.add_argument("--work", type=Path, required=True)
     words.add_argument("--table-tokens", type=int, default=40_000)
     words.add_argument("--kinds-tokens", type=int, default=25_000)
+    words.add_argument("--own-positions", type=int, default=25_000, help="of the last shard, at which heads are judged")
     words.add_argument("--epochs", type=float, default=TrainOptions.epochs)
     words.add_argument("--only", nargs="*", choices=["table", "curve", "kinds"], default=["table", "curve", "kinds"])
     args = words.parse_args()
@@ -142,10 +155,11 @@ def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
         "kinds": variety(args.kinds_tokens),
     }
     asked = answers_to(here, args.work / "prompts", args.max_new_tokens)
+    tests = {"own": Test(kept, greedy_places(kept, args.own_positions)), "prompts": Test(asked, greedy_places(asked))}
     found: dict[str, Any] = {
         "epochs": args.epochs,
         "answer_tokens": most,
-        "kept_greedy_positions": sum(place.states.stop - place.states.start for place in kept.places() if place.greedy),
+        "own_positions": tests["own"].positions,
         "prompts": len(asked.answer_lengths),
         "prompt_positions": len(asked.hidden_SD),
     }
@@ -170,14 +184,14 @@ def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
             found[group][each.name] = {
                 **json.loads((where / "minutes.json").read_text()),
                 "kinds": len(kinds_in(data)),
-                **worth(here, directory, kept, asked),
+                **worth(here, directory, tests),
             }
             if group == "table":
                 directories[each.name] = directory
             progress(f"{group}, {each.name}: {json.dumps(found[group][each.name])}")
     for name, milliseconds in draft_times(here, directories).items():
         found["table"][name]["draft_milliseconds"] = milliseconds
-    found["shipped"] = worth(here, here.heads, kept, asked)
+    found["shipped"] = worth(here, here.heads, tests)
     progress(f"shipped: {json.dumps(found['shipped'])}")
     return found
 
@@ -242,12 +256,23 @@ def script(ids: Sequence[int], stop_ids: frozenset[int], tokens: int) -> Script:
     return [Answer(ids, reply.ids, reply.hidden_TD, True, "prompt")]
 
 
-def worth(here: Setting, directory: HeadsDirectory, kept: Shard, asked: Shard) -> dict[str, Any]:
+def greedy_places(shard: Shard, positions: int | None = None) -> list[Place]:
+    """Where the greedy answers lie that heads can guess at: all, or the first ones up to so many positions."""
+    found: list[Place] = []
+    for place in shard.places():
+        if positions is not None and sum(each.states.stop - each.states.start for each in found) >= positions:
+            break
+        if place.greedy and place.states.stop > place.states.start:
+            found.append(place)
+    return found
+
+
+def worth(here: Setting, directory: HeadsDirectory, tests: dict[str, Test]) -> dict[str, Any]:
     assert isinstance(directory.heads, MedusaHeads)
     guesses = HeadGuesses(directory.heads, here.model)
     return {
         "parameters": directory.heads.num_parameters,
-        **{name: figures(seen(guesses, shard)) for name, shard in (("own", kept), ("prompts", asked))},
+        **{name: figures(seen(guesses, test)) for name, test in tests.items()},
     }
 
 
@@ -263,15 +288,13 @@ def figures(observed: Observations) -> dict[str, Any]:
 
 
 @torch.inference_mode()
-def seen(guesses: HeadGuesses, shard: Shard) -> Observations:
+def seen(guesses: HeadGuesses, test: Test) -> Observations:
     """What the heads guess at each position of the greedy answers, as they do when drafting."""
     ranks = min(WIDEST, guesses.heads.config.projected_vocab)
     greedy = RowSampling(params=SamplingParams(), seed=0, prompt_length=1)
     parts = []
-    for place in shard.places():
-        ids, hidden_TD = shard.tokens[place.answer].tolist(), shard.hidden_SD[place.states]
-        if not place.greedy or len(ids) < 2:
-            continue
+    for place in test.places:
+        ids, hidden_TD = test.shard.tokens[place.answer].tolist(), test.shard.hidden_SD[place.states]
         steps = []
         for at in range(0, len(hidden_TD), _ROWS):
             hidden_BD = hidden_TD[at : at + _ROWS].to(guesses.heads.block_weight.dtype)

@@ -28,7 +28,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from headstart.errors import DataError, HeadstartError, InvalidParameterError, TrainingError, UnsupportedModelError
-from headstart.models.dtype import has_bfloat16
+from headstart.models.dtype import training_dtype
 from headstart.models.loading import load_model
 from headstart.models.protocol import BaseModel
 from headstart.models.source import find, load_pretrained
@@ -128,7 +128,7 @@ class Distillation:
     def __init__(self, draft: Any, base: BaseModel, texts: Sequence[Text], *, soft: float, peak: float, seed: int) -> None:
         self.draft = draft
         self.device = base.facts.device
-        self.dtype = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
+        self.dtype = training_dtype(self.device)
         self.head = shared_matrix(base, None, self.dtype)
         self._soft, self._peak = soft, peak
         vocab = base.facts.vocab_size

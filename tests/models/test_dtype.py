@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headstart.models import dtype as dtype_module
-from headstart.models.dtype import has_bfloat16, resolve_device, resolve_dtype
+from headstart.models.dtype import has_bfloat16, resolve_device, resolve_dtype, training_dtype
 
 CPU = torch.device("cpu")
 
@@ -22,3 +22,16 @@ def test_names() -> None:
     )
     assert resolve_device("cpu") == resolve_device(CPU) == CPU
     assert resolve_device("auto").type in ("cpu", "cuda", "mps")
+
+
+@pytest.mark.parametrize(
+    ("avx512", "amx", "expected"),
+    [(True, False, torch.float32), (True, True, torch.bfloat16), (False, False, torch.float32)],
+)
+def test_training_computes_in_bfloat16_where_that_is_faster(
+    avx512: bool, amx: bool, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(dtype_module, "_cpu_has_bfloat16", lambda: avx512 or amx)
+    assert training_dtype(CPU) == expected

@@ -25,7 +25,7 @@ def test_guesses_are_those_of_drafting(family: str, projection: str, monkeypatch
 
     The states are large and the matrix is small, since it is read through the cap, which leaves small numbers as they are.
     """
-    monkeypatch.setattr(loop, "has_bfloat16", lambda device: False)
+    monkeypatch.setattr(loop, "training_dtype", lambda device: torch.float32)
     pretrained = build(family, dtype=torch.float32)
     pretrained.lm_head.weight.data *= 0.02
     model = adapter(pretrained)

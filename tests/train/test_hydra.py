@@ -43,7 +43,7 @@ def finished(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path_factory: py
 @pytest.fixture
 def held(finished: Path, llama: LlamaForCausalLM, monkeypatch: pytest.MonkeyPatch) -> tuple[Trainer, Examples, list[Shard]]:
     """The trained heads in float32, the conversations that were held out, and all shards."""
-    monkeypatch.setattr(loop, "has_bfloat16", lambda device: False)
+    monkeypatch.setattr(loop, "training_dtype", lambda device: torch.float32)
     shards = [read_shard(path) for path in sorted((finished / "run" / "shards").iterdir())]
     conversations = sorted({number for shard in shards for number in shard.conversation_ids})
     kept = Examples(shards, held_out(conversations, HELD_OUT_SHARE, HELD_OUT_LEAST))

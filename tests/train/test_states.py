@@ -73,7 +73,7 @@ def test_heads_are_those_of_stored_states_up_to_rounding(
     model: TransformersModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twelve steps in one and the same order; without that, stored states are taken from all answers at once."""
-    monkeypatch.setattr("headstart.train.loop.has_bfloat16", lambda device: False)  # whose rounding would hide a mix-up
+    monkeypatch.setattr("headstart.train.loop.training_dtype", lambda device: torch.float32)  # whose rounding would hide a mix-up
     shard = recorded(model, tmp_path / "a")
     both = [trainer(model, Examples([shard], ALL)), trainer(model, Examples([shard], ALL, ComputedStates(model, [shard])))]
     both[0].order = both[1].order

@@ -54,7 +54,8 @@ class JointOptions:
     checkpointing: bool = False
     """Compute the layers' insides twice instead of keeping them, for less memory."""
     dtype: Literal["auto", "bfloat16", "float32"] = "auto"
-    """Precision of the computation; "auto" is bfloat16 where the processor has it. What is trained is kept in float32."""
+    """Precision of the computation and of the model that is written; "auto" computes in the faster one here, and writes bfloat16
+    where the processor has it. What is trained is kept in float32."""
     seed: int = 0
     """Everything random follows from it."""
     resume: bool = False

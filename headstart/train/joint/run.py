@@ -19,7 +19,7 @@ from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, TrainingError
 from headstart.finding_heads import find_heads, heads_beside
 from headstart.llm import load
-from headstart.models.dtype import resolve_device, resolve_dtype
+from headstart.models.dtype import resolve_device, resolve_dtype, training_dtype
 from headstart.models.source import find, load_pretrained
 from headstart.train.batches import held_out
 from headstart.train.digest import digest_of_answers, digest_of_heads
@@ -139,7 +139,7 @@ def _given(model: str, options: JointOptions) -> tuple[HeadsDirectory, MedusaHea
 
 
 def _backbone(model: str, device: torch.device, options: JointOptions) -> tuple[Backbone, PreTrainedTokenizerBase | None]:
-    compute = resolve_dtype(options.dtype, device)
+    compute = training_dtype(device) if options.dtype == "auto" else resolve_dtype(options.dtype, device)
     # what LoRA leaves alone needs no more precision than the passes have; what is trained does
     pretrained, tokenizer, name = load_pretrained(find(model), compute if options.backbone == "lora" else torch.float32, device)
     return Backbone(pretrained, name, options, compute), tokenizer
@@ -225,10 +225,11 @@ def _finish(
 ) -> JointResult:
     """Merge, write the model, let it answer the held-out prompts, make the heads' tree from that, and say what all is worth."""
     backbone, heads = trainer.backbone, trainer.heads.eval()
-    backbone.save(output, tokenizer, backbone.compute)
+    kept = resolve_dtype(options.dtype, backbone.device)  # the format that the model is used in, whatever it was trained in
+    backbone.save(output, tokenizer, kept)
     grows = heads.config.kind == "medusa"
     merged = look(backbone, trainer.objective, data.kept, options.length)
-    llm = load(output, heads=None, drafter="none", device=backbone.device, dtype=backbone.compute, bitwise=False)
+    llm = load(output, heads=None, drafter="none", device=backbone.device, dtype=kept, bitwise=False)
     asked = [text for text in data.kept if text.greedy] or data.kept
     longest = max(text.answer for text in data.kept)
     outs = llm.generate([text.ids[: text.prompt].tolist() for text in asked], max_new_tokens=longest, temperature=0.0)

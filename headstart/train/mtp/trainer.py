@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from headstart.errors import TrainingError
-from headstart.models.dtype import has_bfloat16
+from headstart.models.dtype import training_dtype
 from headstart.train.mtp.curriculum import weights_at
 from headstart.train.mtp.headed_model import HeadedModel, matrix_parameters
 from headstart.train.mtp.objective import backward_by_heads
@@ -54,7 +54,7 @@ class MtpTrainer:
         self._crops = Crops(stream, length=options.length, ahead=options.heads, batch=options.batch, seed=options.seed)
         self.parameters = _distinct(headed)
         self.optimizer = _optimizer(self.parameters, options.lr)
-        self._dtype = torch.bfloat16 if has_bfloat16(device) else torch.float32
+        self._dtype = training_dtype(device)
 
     def train_step(self, step: int) -> StepReport:
         """One step.
