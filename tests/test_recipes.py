@@ -49,6 +49,7 @@ def arguments(work: Path, **changed: object) -> argparse.Namespace:
         "epochs": 4.0,
         "table_tokens": 6,
         "kinds_tokens": 6,
+        "own_positions": 100,
         "only": ["curve"],
         "work": work,
     }
