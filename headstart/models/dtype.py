@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from headstart.errors import InvalidParameterError
+from headstart.models.conditions import processor
 
 DTYPES: dict[str, torch.dtype] = {
     "float32": torch.float32,
@@ -64,9 +65,9 @@ def has_bfloat16(device: torch.device) -> bool:
 
 def training_dtype(device: torch.device) -> torch.dtype:
     """The format that products of hundreds of rows are fastest in, as training makes them: their arithmetic counts, and not the
-    bytes of the weights. AVX512-BF16 without AMX halves the bytes and has no more arithmetic than float32: on an Intel Xeon a
-    product of 512 x 576 by 576 x 4,267 ran at 163 GFLOP/s in bfloat16 and at 285 in float32 (torch 2.13, two threads)."""
-    if device.type == "cpu" and torch.cpu._is_avx512_bf16_supported() and not torch.cpu._is_amx_tile_supported():
+    bytes of the weights. Intel's AVX512-BF16 without AMX halves the bytes and has no more arithmetic than float32: a product of
+    512 x 576 by 576 x 4,267 ran at 163 GFLOP/s in bfloat16 and at 285 in float32 on such a Xeon (torch 2.13, two threads)."""
+    if device.type == "cpu" and not torch.cpu._is_amx_tile_supported() and "Intel" in processor(device):
         return torch.float32
     return torch.bfloat16 if has_bfloat16(device) else torch.float32
 

@@ -25,13 +25,18 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("avx512", "amx", "expected"),
-    [(True, False, torch.float32), (True, True, torch.bfloat16), (False, False, torch.float32)],
+    ("bfloat16", "amx", "intel", "expected"),
+    [
+        (True, False, True, torch.float32),
+        (True, True, True, torch.bfloat16),
+        (True, False, False, torch.bfloat16),
+        (False, False, False, torch.float32),
+    ],
 )
 def test_training_computes_in_bfloat16_where_that_is_faster(
-    avx512: bool, amx: bool, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
+    bfloat16: bool, amx: bool, intel: bool, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
-    monkeypatch.setattr(dtype_module, "_cpu_has_bfloat16", lambda: avx512 or amx)
+    monkeypatch.setattr(dtype_module, "_cpu_has_bfloat16", lambda: bfloat16)
+    monkeypatch.setattr(dtype_module, "processor", lambda device: "Intel(R) Xeon(R)" if intel else "AMD EPYC")
     assert training_dtype(CPU) == expected
