@@ -100,7 +100,7 @@ def of_size(pairs: list[tuple[BatchRun, BatchRun]], rows: int, budget: Automatic
         "plain_tokens_per_second": round(rate(plain), 1),
         "tokens_per_step": round(sum(run.tokens for run in trees) / sum(run.steps for run in trees) / rows, 3),
         "mean_nodes": round(sum(run.guesses for run in trees) / sum(run.row_steps for run in trees) + 1, 2),
-        "nodes_at_the_end": budget.nodes(rows),
+        "nodes_at_the_end": budget.nodes(rows, observed=False),  # that which stands, not one that is tried
         "nodes_by_the_table": table.nodes_N[best],
         "speedup_by_the_table": round(table.speedup(rows, best), 3),
         "same_texts": sum(a == b for p, t in pairs for a, b in zip(p.texts, t.texts, strict=True)),

@@ -11,6 +11,7 @@ printed is one JSON object.
 
 import argparse
 import json
+import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -72,7 +73,7 @@ class Test:
 
     @property
     def positions(self) -> int:
-        return sum(place.states.stop - place.states.start for place in self.places)
+        return sum(place.num_states for place in self.places)
 
 
 def table(tokens: int, hidden_size: int, epochs: float) -> list[Trained]:
@@ -123,13 +124,15 @@ def main() -> None:
 
 
 def same_arguments(args: argparse.Namespace) -> None:
-    """Keep the arguments in the work folder. One that holds results and no arguments, of before they were kept, gets these.
+    """Keep the arguments in the work folder.
 
     Raises:
-        SystemExit: what is there was made with others.
+        SystemExit: what is there was made with others, or with arguments that nobody knows.
     """
     path, now = args.work / "arguments.json", {name: getattr(args, name) for name in _KEPT}
     now = {name: str(value.resolve()) if isinstance(value, Path) else value for name, value in now.items()}
+    if not path.exists() and args.work.exists() and any(args.work.iterdir()):
+        raise SystemExit(f"{path} is missing, so that nothing tells what {args.work} was made with; give an empty --work")
     before = json.loads(path.read_text()) if path.exists() else now
     other = [f"--{name.replace('_', '-')} {value}, not {now[name]}" for name, value in before.items() if value != now[name]]
     if other:
@@ -259,11 +262,11 @@ def script(ids: Sequence[int], stop_ids: frozenset[int], tokens: int) -> Script:
 def greedy_places(shard: Shard, positions: int | None = None) -> list[Place]:
     """Where the greedy answers lie that heads can guess at: all, or the first ones up to so many positions."""
     found: list[Place] = []
+    left = math.inf if positions is None else positions
     for place in shard.places():
-        if positions is not None and sum(each.states.stop - each.states.start for each in found) >= positions:
-            break
-        if place.greedy and place.states.stop > place.states.start:
+        if left > 0 and place.greedy and place.num_states:
             found.append(place)
+            left -= place.num_states
     return found
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import importlib.util
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -51,7 +50,7 @@ def arguments(work: Path, **changed: object) -> argparse.Namespace:
         "kinds_tokens": 6,
         "own_positions": 100,
         "only": ["curve"],
-        "work": work,
+        "work": work / "work",
     }
     return argparse.Namespace(**{**values, **changed})
 
@@ -79,25 +78,23 @@ def here(model: BaseModel, prompts: list[list[int]]) -> SimpleNamespace:
     ],
 )
 def test_a_work_folder_knows_its_arguments(recipes: ModuleType, tmp_path: Path, change: dict[str, object], message: str) -> None:
-    recipes.same_arguments(arguments(tmp_path / "work"))
-    recipes.same_arguments(arguments(tmp_path / "work", only=["table"], table_tokens=9))  # heads know what they learned from
+    recipes.same_arguments(arguments(tmp_path))
+    recipes.same_arguments(arguments(tmp_path, only=["table"], table_tokens=9))  # heads know what they learned from
     with pytest.raises(SystemExit, match=rf"was made with {message}; give the same, or another --work"):
-        recipes.same_arguments(arguments(tmp_path / "work", **change))
+        recipes.same_arguments(arguments(tmp_path, **change))
 
 
 def test_a_folder_of_before_arguments_were_kept(recipes: ModuleType, tmp_path: Path) -> None:
-    (tmp_path / "prompts").mkdir()
-    recipes.same_arguments(arguments(tmp_path))
-    assert json.loads((tmp_path / "arguments.json").read_text())["limit"] == 60
-    with pytest.raises(SystemExit, match="--limit 60, not 10"):
-        recipes.same_arguments(arguments(tmp_path, limit=10))
+    (tmp_path / "work" / "prompts").mkdir(parents=True)
+    with pytest.raises(SystemExit, match=r"arguments\.json is missing, so that nothing tells what .*work was made with"):
+        recipes.same_arguments(arguments(tmp_path))
 
 
 def test_a_single_shard_leaves_nothing_to_learn_from(recipes: ModuleType, model: BaseModel, tmp_path: Path) -> None:
     recorded(tmp_path, 1)
     with pytest.raises(SystemExit, match=r"one shard in .*shards, and heads are judged by the last one"):
         recipes.measured(here(model, [[3, 4]]), arguments(tmp_path))
-    assert not (tmp_path / "arguments.json").exists()  # so that it can be tried again with others
+    assert not (tmp_path / "work").exists()  # so that it can be tried again with others
 
 
 def test_answers_to_other_prompts_are_not_taken_for_these(recipes: ModuleType, model: BaseModel, tmp_path: Path) -> None:
@@ -110,9 +107,10 @@ def test_answers_to_other_prompts_are_not_taken_for_these(recipes: ModuleType, m
 
 
 def test_heads_of_other_data_or_epochs_are_not_taken_for_these(recipes: ModuleType, model: BaseModel, tmp_path: Path) -> None:
-    """Finished heads of a table over 9 tokens where one over 6 is asked for, in a folder without arguments."""
+    """Finished heads of a table over 9 tokens where one over 6 is asked for."""
     recorded(tmp_path, 3)
-    trained = tmp_path / "table-default" / "run"
+    recipes.same_arguments(arguments(tmp_path))
+    trained = tmp_path / "work" / "table-default" / "run"
     trained.mkdir(parents=True)
     (trained.parent / "minutes.json").write_text("{}")
     other = TrainOptions(shards=tmp_path / "data-9-1", epochs=4.0, patience=100)

@@ -17,6 +17,7 @@ DECIDE_EVERY = 16
 PROBE_EVERY = 32
 """Steps between two tries of another size: one step each, which costs well under a hundredth of the time."""
 _FIRST_PROBES, _FIRST_EVERY = 6, 8  # at a number of rows: what was measured is believed after it has been tried
+_FIRST_PACES = 8  # steps whose median sets the pace
 _BACK = 0.01  # plain decoding is safe: to go back to it takes less evidence than to leave it
 _PACE_WEIGHT, _PROBE_WEIGHT = 1 / 8, 1 / 3
 _SLOWER, _FASTER = 0.3, -1.0  # of a logarithm: one step that something else held up says little; none is fast by accident
@@ -169,7 +170,7 @@ class AutomaticBudget:
         surprise = math.log(max(seconds, 1e-9) / self._table.seconds(rows, size)) - pace - known
         if not probing:
             first = self._first_paces.setdefault(kind, [0.0] * self._believed)
-            if len(first) < _FIRST_EVERY:  # a table may be wrong by any factor, and what is done once holds the first steps up
+            if len(first) < _FIRST_PACES:  # a table may be wrong by any factor, and what is done once holds the first steps up
                 first.append(pace + surprise)
                 self._pace[kind] = median(first)
             else:

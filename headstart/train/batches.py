@@ -55,7 +55,7 @@ class Examples:
         total, token = 0, 0
         for number, shard in enumerate(shards):
             for place in shard.places():
-                count = place.states.stop - place.states.start
+                count = place.num_states
                 if count and place.conversation in conversations:
                     self.spans.append(AnswerSpan(total, count, place.conversation, number, place.greedy))
                     shard_of.append(torch.full((count,), number))

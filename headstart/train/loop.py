@@ -11,7 +11,7 @@ import torch
 
 from headstart.drafters.heads import MedusaHeads
 from headstart.errors import TrainingError
-from headstart.models.dtype import training_dtype
+from headstart.models.dtype import DTYPES, training_dtype
 from headstart.models.protocol import BaseModel
 from headstart.train.batches import Batch, Examples
 from headstart.train.draft_vocab import lookup_table
@@ -72,7 +72,7 @@ class Trainer:
         if not plan.recorded:
             self._advice += ", or delete these shards and use --resume: they are made anew"
         self.model = model
-        self.compute_dtype = training_dtype(self.device)
+        self.compute_dtype = DTYPES[plan.compute] if plan.compute else training_dtype(self.device)
         self._table = lookup_table(heads.draft_ids_V, heads.config.vocab_size).to(self.device)
         self._sampler = VocabSampler(by_frequency_V, seed)
         self._soft, self.processes = soft_targets, processes

@@ -141,6 +141,8 @@ class TrainOptions:
         """What has to stay the same when a run is resumed: all that heads depend on, but the cache, which the plan knows."""
         skipped = {"resume", "cache", "quiet", "tensorboard", "endpoint", "api_key_env"}
         skipped |= {"endpoint_parallel", "endpoint_timeout", "endpoint_tries", "max_bad_rows"}
+        if self.shards is not None:
+            skipped |= {"max_rows", "decontaminate", "decontaminate_words"}  # of the making of answers
         values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in skipped}
-        paths = {name: [str(path) for path in getattr(self, name)] for name in ("data", "decontaminate")}
+        paths = {name: [str(path) for path in getattr(self, name)] for name in ("data", "decontaminate") if name not in skipped}
         return {**values, **paths, "shards": None if self.shards is None else str(self.shards)}

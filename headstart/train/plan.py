@@ -34,8 +34,11 @@ class Plan:
     cache: Cache = "disk"
     """Where the hidden states are: on the disk, or nowhere, so that the base model computes them in every step."""
     given: str = ""
-    """Of the answers of another run, which a directory's name does not tell. Empty where the run makes its own, and in plans of
-    versions that kept none."""
+    """Digest of the answers of another run, which a directory's name does not tell. Empty where the run makes its own, and in plans
+    of versions that kept none."""
+    compute: str = ""
+    """Format of training's products: "bfloat16" or "float32", whatever was faster where the run began. Empty in plans of versions
+    that did not keep it."""
 
     @property
     def recorded(self) -> bool:
@@ -81,7 +84,7 @@ def check_same_run(plan: Plan, model: str, options: dict[str, Any], where: Path,
     if plan.model != model:
         raise TrainingError(f"the run in {where} trains heads for {plan.model}, not {model}; use another output directory")
     for name in sorted(plan.options.keys() | options.keys()):
-        before, now = plan.options.get(name, defaults.get(name)), options.get(name)
+        before, now = (each.get(name, defaults.get(name)) for each in (plan.options, options))
         if before != now:
             raise TrainingError(f"the run in {where} was started with {name}={before!r}, not {now!r}; resume it with the same")
 

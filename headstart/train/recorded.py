@@ -88,10 +88,9 @@ class Recorded:
         )
         stateless = any(shard.metadata.get(CACHE) == NO_STATES for shard in self.shards)
         self.cache: Cache = "none" if asked == "none" or stateless else "disk"
-        with_states = next((shard for shard in self.shards if len(shard.hidden_SD)), None)
-        self._compared = with_states is not None
-        if with_states is not None:  # also where they are computed anew: the ids are another model's as well
-            check_alike(_alike(model, with_states), directory, self._model)
+        cosine = _alike(model, self.shards)  # also where states are computed anew: the ids are another model's as well
+        self._compared = not math.isnan(cosine)
+        check_alike(cosine, directory, self._model)
 
     @property
     def total(self) -> int:
@@ -139,11 +138,19 @@ def check_alike(cosine: float, directory: Path, model: str) -> None:
         )
 
 
-def _alike(model: BaseModel, shard: Shard) -> float:
-    """Mean cosine over the first answers' states; NaN without any."""
-    prompted = [place for place in shard.places() if place.prompt.stop > place.prompt.start]
-    if not prompted:
+def _alike(model: BaseModel, shards: Sequence[Shard]) -> float:
+    """Mean cosine over the states of the first answers that have some, and a prompt to compute them from; NaN without any."""
+    rows = ((shard, _comparable(shard)) for shard in shards if len(shard.hidden_SD))
+    shard, row_M = next(((shard, row_M) for shard, row_M in rows if len(row_M)), (None, None))
+    if shard is None or row_M is None:
         return math.nan
-    row_M = torch.cat([torch.arange(place.states.start, place.states.stop) for place in prompted])[:_COMPARED]
     computed_MD = ComputedStates(model, [shard])(torch.zeros_like(row_M), row_M)
     return float(torch.cosine_similarity(computed_MD.float(), shard.hidden_SD[row_M].float(), dim=-1).mean())
+
+
+def _comparable(shard: Shard) -> torch.Tensor:
+    """The first rows of states that can be computed anew."""
+    rows = [
+        torch.arange(place.states.start, place.states.stop) for place in shard.places() if place.prompt.stop > place.prompt.start
+    ]
+    return torch.cat(rows)[:_COMPARED] if rows else torch.zeros(0, dtype=torch.int64)

@@ -18,6 +18,7 @@ from headstart.drafters.base_check import base_sample
 from headstart.drafters.heads import HeadsConfig, MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, TrainingError
+from headstart.models.dtype import training_dtype
 from headstart.models.protocol import BaseModel
 from headstart.text.tokenizer import Tokenizer
 from headstart.train.account import Account
@@ -175,10 +176,11 @@ def _plan(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, re
     if path.exists():
         raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
     make_output(run)
+    compute = str(training_dtype(model.facts.device)).removeprefix("torch.")
     if isinstance(source, Recorded):
         tokens = source.tokens if options.tokens is None else options.tokens
         given = digest_of_answers(enough(source.shards, tokens))
-        plan = Plan(model.facts.name, identity, source.shard_size, tokens, None, options.epochs, source.cache, given)
+        plan = Plan(model.facts.name, identity, source.shard_size, tokens, None, options.epochs, source.cache, given, compute)
         plan.save(path)
         for line in source.lines(options.tokens):
             reporter.say(line)
@@ -203,7 +205,7 @@ def _plan(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, re
         reporter.say(COMPUTED)
     if options.minutes is not None:
         reporter.say(f"plan for {options.minutes:g} minutes: {plan.tokens:,} answer tokens, {plan.steps:,} steps")
-    plan = replace(plan, cache=cache)
+    plan = replace(plan, cache=cache, compute=compute)
     plan.save(path)
     return plan
 

@@ -48,6 +48,12 @@ class Place:
     answer: slice
     """In ``tokens``."""
     states: slice
+
+    @property
+    def num_states(self) -> int:
+        """Positions that heads can guess from."""
+        return self.states.stop - self.states.start
+
     """In ``hidden_SD``, if the shard has states: one less than the answer has tokens."""
 
 

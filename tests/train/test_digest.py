@@ -21,6 +21,7 @@ def two() -> list[Shard]:
         {"tokens": torch.tensor([100, 101, 102, 103, 104, 105, 107, 106])},
         {"answer_lengths": [1, 4, 3]},
         {"prompt_tokens": torch.tensor([7])},
+        {"prompt_lengths": [0, 0, 1]},
         {"conversation_ids": [0, 1, 1]},
         {"greedy": [True, True, False]},
     ],
@@ -52,6 +53,11 @@ def test_of_heads() -> None:
     with torch.no_grad():
         trained.block_bias[0, 1, 3] = 0.5  # a single number
     assert digest_of_heads(trained) != digest_of_heads(made())
+    ids = [torch.tensor(ids) for ids in ([3, 4, 5], [3, 4, 6])]
+    config = HeadsConfig(hidden_size=8, vocab_size=20, num_heads=2, draft_vocab_size=3)
+    among = [MedusaHeads(config, ids_V) for ids_V in ids]
+    among[1].load_state_dict({**among[0].state_dict(), "draft_ids_V": ids[1]})
+    assert digest_of_heads(among[0]) != digest_of_heads(among[1])
     # with the same tensors
     zero = [made(block=block, condition_on_root=False) for block in ("residual", "mlp")]
     for heads in zero:

@@ -16,6 +16,21 @@ from tests.tiny_models import VOCAB, adapter, build, noise_heads
 from tests.train.test_batches import shard
 
 
+@pytest.mark.parametrize(("kept", "expected"), [("bfloat16", torch.bfloat16), ("float32", torch.float32), ("", torch.float64)])
+def test_a_resumed_run_computes_in_the_format_that_it_began_in(
+    kept: str, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Moved to another processor, or after it was chosen by another rule."""
+    monkeypatch.setattr(loop, "training_dtype", lambda device: torch.float64)
+    model = adapter(build("llama", dtype=torch.float32))
+    plan = Plan("", {}, 1, 1, 1, 1.0, compute=kept)
+    examples = Examples([shard(3, [9, 7], [0, 1])], {0, 1})
+    trainer = Trainer(
+        model, noise_heads(model), examples, by_frequency_V=torch.arange(VOCAB), plan=plan, batch=4, peak_rate=1e-3, seed=0
+    )
+    assert trainer.compute_dtype == expected
+
+
 @pytest.mark.parametrize(
     ("family", "projection"),
     [("llama", "shared"), ("llama", "own"), ("llama", "low-rank"), ("gemma2", "shared"), ("gemma2", "own")],

@@ -34,6 +34,7 @@ class Backbone:
         untyped.requires_grad_(False)
         self.model: Any = untyped
         self.compute = compute
+        self._held: torch.dtype = model.dtype
         # what never changes: embeddings and LM head, as every base model gives them
         self.base: BaseModel = TransformersModel(model, name=name, max_rows=1, cache_tokens=1)
         self._adapter: Any = add_lora(model, options) if options.backbone == "lora" else None
@@ -79,8 +80,9 @@ class Backbone:
             yield
 
     def save(self, output: Path, tokenizer: PreTrainedTokenizerBase | None, dtype: torch.dtype) -> None:
-        """Write the model with everything merged to ``output``, and the adapter alone to ``output/adapter``. The end: after this
-        the model is the merged one.
+        """Write the model with everything merged to ``output`` in ``dtype``, and the adapter alone to ``output/adapter``. The end:
+        after this the model is the merged one, as it was rounded, but computes in the same formats as before: what is measured on
+        it can be compared.
 
         Raises:
             TrainingError: it cannot be written.
@@ -96,6 +98,7 @@ class Backbone:
                 self.model.save_pretrained(output)
             if tokenizer is not None:
                 tokenizer.save_pretrained(output)
+            _cast(self.model, self._held)
         except (OSError, SafetensorError) as error:
             raise TrainingError(f"cannot write the model to {output}: {error}; make room and resume") from error
 

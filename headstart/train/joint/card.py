@@ -9,9 +9,9 @@ from headstart.train.joint.result import SIZES, JointResult, Worth
 
 def joint_card(heads: MedusaHeads, base: str, result: JointResult, options: JointOptions) -> str:
     """Markdown with the hub's header, for the model and for its heads. Every figure says what it was measured on."""
-    which = "all linear layers" if options.layers is None else f"the linear layers of the last {options.layers}"
+    which = "all linear layers" if options.layers is None else f"the linear layers of the last {options.layers} layers"
     how = f"LoRA (rank {options.rank}, alpha {options.alpha:g}, dropout {options.dropout:g}) on {which}, merged"
-    trained = "all of them trained" if options.layers is None else f"the last {options.layers} trained"
+    trained = "all of them trained" if options.layers is None else f"the last {options.layers} of them trained"
     held = "the untouched model's distribution" if options.target == "distill" else "the answers' tokens"
     on_hub = "/" in base and not base.startswith(("/", "."))
     kind = heads.config.kind

@@ -16,8 +16,9 @@ def last_layers(model: PreTrainedModel, count: int) -> dict[str, nn.Module]:
     total = model.config.get_text_config().num_hidden_layers
     if count > total:
         raise TrainingError(f"layers is {count}, and {type(model).__name__} has {total}; give at most that, or leave it out")
+    decoder = set(model.get_decoder().modules())  # a model that also sees or hears has other layers, too
     for name, module in model.named_modules():
-        if isinstance(module, nn.ModuleList) and len(module) == total:
+        if module in decoder and isinstance(module, nn.ModuleList) and len(module) == total:
             return {f"{name}.{number}": module[number] for number in range(total - count, total)}
     raise TrainingError(
         f"{type(model).__name__} has no list of its {total} layers, so that the last of them cannot be told; leave layers out"

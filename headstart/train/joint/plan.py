@@ -8,7 +8,7 @@ from typing import Any
 from headstart.errors import TrainingError
 from headstart.train.atomic_file import write_atomically
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,10 @@ class JointPlan:
     model: str
     options: dict[str, Any]
     steps: int
-    given: str = ""
+    given: str
     """Digests of the heads that it began with and of the recorded answers, which a directory's name does not tell."""
+    compute: str
+    """Format of the passes, whatever was faster where the run began."""
 
     def save(self, path: Path) -> None:
         write_atomically(path, (json.dumps({"format": _FORMAT, **asdict(self)}, indent=2) + "\n").encode())
@@ -33,14 +35,13 @@ def read_joint_plan(path: Path, model: str, options: dict[str, Any]) -> JointPla
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        version = data.pop("format", None)
+        if data.pop("format", None) != _FORMAT:
+            raise TrainingError(f"{path} was written by another version; start anew in an empty directory")
         plan = JointPlan(**data)
     except FileNotFoundError as error:
         raise TrainingError(f"there is no run to resume: {path} is missing. Start one without --resume") from error
     except (ValueError, TypeError, AttributeError) as error:
         raise TrainingError(f"{path} is malformed: {error}; start anew in an empty directory") from error
-    if version != _FORMAT:
-        raise TrainingError(f"{path} was written by another version; start anew in an empty directory")
     now = json.loads(json.dumps({"model": model, **options}))
     before = {"model": plan.model, **plan.options}
     for name in sorted(before.keys() | now.keys()):

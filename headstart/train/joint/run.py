@@ -19,7 +19,7 @@ from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, TrainingError
 from headstart.finding_heads import find_heads, heads_beside
 from headstart.llm import load
-from headstart.models.dtype import resolve_device, resolve_dtype, training_dtype
+from headstart.models.dtype import DTYPES, resolve_device, resolve_dtype, training_dtype
 from headstart.models.source import find, load_pretrained
 from headstart.train.batches import held_out
 from headstart.train.digest import digest_of_answers, digest_of_heads
@@ -89,7 +89,8 @@ def train_joint(
         if (run / "run.json").exists():
             raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
         make_output(run)
-    backbone, tokenizer = _backbone(model, where, options)
+    compute = plan.compute if plan else _compute(options, where)
+    backbone, tokenizer = _backbone(model, where, options, DTYPES[compute])
     directory.check_base(backbone.base)
     data = _data(shards, backbone, options, reporter)
     given = f"{digest_of_heads(heads)} {data.digest}"
@@ -107,7 +108,7 @@ def train_joint(
     if plan is None:
         if options.minutes is not None:
             trainer.steps = max(4, int(options.minutes * 60 / trainer.seconds_per_step()))
-        plan = JointPlan(model, options.identity, trainer.steps, given)
+        plan = JointPlan(model, options.identity, trainer.steps, given, compute)
         plan.save(run / "run.json")
     elif plan.given != given:
         raise TrainingError(
@@ -138,8 +139,14 @@ def _given(model: str, options: JointOptions) -> tuple[HeadsDirectory, MedusaHea
     return directory, heads, shards
 
 
-def _backbone(model: str, device: torch.device, options: JointOptions) -> tuple[Backbone, PreTrainedTokenizerBase | None]:
-    compute = training_dtype(device) if options.dtype == "auto" else resolve_dtype(options.dtype, device)
+def _compute(options: JointOptions, device: torch.device) -> str:
+    """The format of the passes, by its name in ``DTYPES``."""
+    return str(training_dtype(device)).removeprefix("torch.") if options.dtype == "auto" else options.dtype
+
+
+def _backbone(
+    model: str, device: torch.device, options: JointOptions, compute: torch.dtype
+) -> tuple[Backbone, PreTrainedTokenizerBase | None]:
     # what LoRA leaves alone needs no more precision than the passes have; what is trained does
     pretrained, tokenizer, name = load_pretrained(find(model), compute if options.backbone == "lora" else torch.float32, device)
     return Backbone(pretrained, name, options, compute), tokenizer

@@ -9,6 +9,7 @@ import pytest
 import safetensors.torch
 import torch
 from safetensors.torch import load_file
+from transformers import LlamaForCausalLM
 
 import headstart
 from headstart.drafters.heads import MedusaHeads
@@ -56,6 +57,23 @@ def test_a_run_ends_with_a_model_that_drafts_for_itself(place: Place, tmp_path: 
 
 
 @pytest.mark.parametrize("backbone", ["lora", "full"])
+def test_what_nothing_changed_is_measured_the_same_before_and_after(
+    place: Place, tmp_path: Path, backbone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where training computes in another format than the model is used in."""
+    rounded = LlamaForCausalLM.from_pretrained(place.model, dtype=torch.bfloat16)
+    rounded.save_pretrained(tmp_path / "model")
+    monkeypatch.setattr("headstart.train.joint.run.training_dtype", lambda device: torch.float32)
+    monkeypatch.setattr("headstart.train.joint.run.resolve_dtype", lambda dtype, device: torch.bfloat16)
+    options = replace(OPTIONS, heads=place.heads, backbone=backbone, dtype="auto", lr=1e-12, dropout=0.0, epochs=0.5)
+    result = train_joint(str(tmp_path / "model"), tmp_path / "out", options=options, device="cpu")
+    assert {tensor.dtype for tensor in load_file(tmp_path / "out" / "model.safetensors").values()} == {torch.bfloat16}
+    assert result.agreement == 1
+    assert result.perplexity == pytest.approx(result.perplexity_before, rel=1e-6)
+    assert json.loads((tmp_path / "out" / "run" / "run.json").read_text())["compute"] == "float32"
+
+
+@pytest.mark.parametrize("backbone", ["lora", "full"])
 def test_the_last_layers_alone(place: Place, tmp_path: Path, backbone: str) -> None:
     output = tmp_path / "out"
     train_joint(place.model, output, options=replace(OPTIONS, heads=place.heads, backbone=backbone, layers=1), device="cpu")
@@ -64,7 +82,7 @@ def test_the_last_layers_alone(place: Place, tmp_path: Path, backbone: str) -> N
     assert {name for name in before if name in now and not torch.equal(now[name], before[name])} >= matrices
     others = {name for name in before if ".layers.1." not in name}
     assert all(torch.equal(now[name], before[name]) for name in others)
-    which = "the linear layers of the last 1, merged" if backbone == "lora" else "the last 1 trained"
+    which = "the linear layers of the last 1 layers, merged" if backbone == "lora" else "the last 1 of them trained"
     assert which in (output / "README.md").read_text()
 
 
