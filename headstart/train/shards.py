@@ -52,7 +52,8 @@ class Place:
     @property
     def num_states(self) -> int:
         """Positions that heads can guess from."""
-        return self.states.stop - self.states.start
+        count: int = self.states.stop - self.states.start
+        return count
 
     """In ``hidden_SD``, if the shard has states: one less than the answer has tokens."""
 
