@@ -182,8 +182,9 @@ def test_the_saved_model_keeps_its_rotary_frequencies(place: Place, tmp_path: Pa
     backbone = trainer(place, replace(OPTIONS, backbone=kind), awake=True).backbone
     backbone.save(tmp_path, None, torch.bfloat16)
     loaded = LlamaForCausalLM.from_pretrained(tmp_path)
-    assert {p.dtype for p in backbone.model.parameters()} == {p.dtype for p in loaded.parameters()} == {torch.bfloat16}
+    assert {p.dtype for p in loaded.parameters()} == {torch.bfloat16}
+    assert {p.dtype for p in backbone.model.parameters()} == {torch.float32}  # rounded, and computing as it did before
     assert torch.equal(backbone.model.model.rotary_emb.inv_freq, loaded.model.rotary_emb.inv_freq)
     assert loaded.model.rotary_emb.inv_freq.dtype == torch.float32
     for name, parameter in loaded.named_parameters():
-        assert torch.equal(parameter, backbone.model.get_parameter(name)), name
+        assert torch.equal(parameter.float(), backbone.model.get_parameter(name)), name
