@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from headstart.train.joint.quality import Seen
 from headstart.train.simulation import cross_simulated
 
@@ -16,7 +18,7 @@ class Worth:
     """Tokens per step, greedy answers decoded step by step; each half of the conversations with what was learned on the other."""
 
     top1_K: list[float]
-    """How often each head's first guess is right."""
+    """How often each head's first guess is right, in greedy answers if there are any."""
     static: dict[int, float]
     grown: dict[int, float]
     """Empty for Hydra heads: trees that are grown need the guesses on all paths."""
@@ -68,6 +70,8 @@ def worth_of(seen: Seen, *, grows: bool) -> Worth:
     greedy = [span for span in seen.spans if span.greedy]
     simulated = cross_simulated(seen.guesses, greedy, SIZES)
     rank_EK = seen.guesses.rank_EK
+    if greedy:  # sampled answers are harder to guess, and the new model's own are all greedy
+        rank_EK = torch.cat([rank_EK[span.first : span.first + span.count] for span in greedy])
     top1_K = [float((rank_K == 0).sum() / (rank_K >= 0).sum().clamp(min=1)) for rank_K in rank_EK.T]
     return Worth(
         top1_K=top1_K,
