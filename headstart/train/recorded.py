@@ -140,17 +140,10 @@ def check_alike(cosine: float, directory: Path, model: str) -> None:
 
 def _alike(model: BaseModel, shards: Sequence[Shard]) -> float:
     """Mean cosine over the states of the first answers that have some, and a prompt to compute them from; NaN without any."""
-    rows = ((shard, _comparable(shard)) for shard in shards if len(shard.hidden_SD))
-    shard, row_M = next(((shard, row_M) for shard, row_M in rows if len(row_M)), (None, None))
-    if shard is None or row_M is None:
-        return math.nan
-    computed_MD = ComputedStates(model, [shard])(torch.zeros_like(row_M), row_M)
-    return float(torch.cosine_similarity(computed_MD.float(), shard.hidden_SD[row_M].float(), dim=-1).mean())
-
-
-def _comparable(shard: Shard) -> torch.Tensor:
-    """The first rows of states that can be computed anew."""
-    rows = [
-        torch.arange(place.states.start, place.states.stop) for place in shard.places() if place.prompt.stop > place.prompt.start
-    ]
-    return torch.cat(rows)[:_COMPARED] if rows else torch.zeros(0, dtype=torch.int64)
+    for shard in shards:
+        prompted = [place.states for place in shard.places() if place.num_states and place.prompt.stop > place.prompt.start]
+        if len(shard.hidden_SD) and prompted:
+            row_M = torch.cat([torch.arange(states.start, states.stop) for states in prompted])[:_COMPARED]
+            computed_MD = ComputedStates(model, [shard])(torch.zeros_like(row_M), row_M)
+            return float(torch.cosine_similarity(computed_MD.float(), shard.hidden_SD[row_M].float(), dim=-1).mean())
+    return math.nan

@@ -48,14 +48,13 @@ class Place:
     answer: slice
     """In ``tokens``."""
     states: slice
+    """In ``hidden_SD``, if the shard has states: one less than the answer has tokens."""
 
     @property
     def num_states(self) -> int:
         """Positions that heads can guess from."""
         count: int = self.states.stop - self.states.start
         return count
-
-    """In ``hidden_SD``, if the shard has states: one less than the answer has tokens."""
 
 
 @dataclass(frozen=True)

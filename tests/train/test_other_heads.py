@@ -11,7 +11,9 @@ from transformers import LlamaForCausalLM
 from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, TrainingError
+from headstart.models.dtype import DTYPES, training_dtype
 from headstart.text.tokenizer import Tokenizer
+from headstart.train.plan import read_plan
 from headstart.train.processes import ALONE
 from headstart.train.run import follow, train
 from headstart.train.shards import Answer, Shard, read_shard, shard_path, write_shard
@@ -28,6 +30,8 @@ def test_other_heads_from_the_same_answers(finished: Path, llama: LlamaForCausal
     assert expected.keys() == got.keys()
     assert all(torch.equal(expected[name], got[name]) for name in expected)
     assert not (tmp_path / "same" / "run" / "shards").exists()
+    for output in (finished, tmp_path / "same"):
+        assert DTYPES[read_plan(output / "run" / "run.json").compute] == training_dtype(torch.device("cpu"))
     assert "answers that another run had recorded" in (tmp_path / "same" / "README.md").read_text()
     assert result.tokens == sum(len(read_shard(path).tokens) for path in shards.iterdir())
     other = replace(options, projection="low-rank", projection_rank=4, epochs=1)
