@@ -75,6 +75,7 @@ train-default-heads: $(READY)
 	$(BIN)/headstart train bundled --output $(HEADS_RUN) $(if $(wildcard $(HEADS_RUN)/run/run.json),--resume) $(TRAIN_FLAGS)
 	@mkdir -p $(HEADS_HOME)
 	cp $(addprefix $(HEADS_RUN)/,config.json heads.safetensors tree.json README.md) $(HEADS_HOME)/
+	cp $(HEADS_RUN)/run/log.jsonl $(HEADS_HOME)/train-log.jsonl
 
 # goes on where it was interrupted; delete the output to measure anew
 bench: $(READY)

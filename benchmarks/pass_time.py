@@ -24,9 +24,9 @@ import torch
 import transformers
 
 import headstart
-from headstart.models.conditions import processor
 from headstart.models.loading import load_model
 from headstart.models.native import NativeModel
+from headstart.models.processor import processor
 from headstart.models.source import find, load_pretrained
 from headstart.models.threads import cpu_threads
 from headstart.models.transformers_adapter import TransformersModel

@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 
 import headstart
+from headstart.models.dtype import dtype_name
 from headstart.models.protocol import BaseModel
 
 
@@ -96,7 +97,7 @@ def report(args: argparse.Namespace, totals: dict[str, dict[str, float]], loaded
         "model": args.model,
         "answers": len(read_prompts(args.prompts, args.limit)),
         "answer_tokens": tokens,
-        "dtype": str(loaded["none"].model.facts.dtype).removeprefix("torch."),
+        "dtype": dtype_name(loaded["none"].model.facts.dtype),
         "machine": {
             "processor": platform.processor() or platform.machine(),
             "torch": torch.__version__,

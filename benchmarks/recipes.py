@@ -167,31 +167,34 @@ def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
         "prompt_positions": len(asked.hidden_SD),
     }
     directories: dict[str, HeadsDirectory] = {}
-    for group in args.only:
-        found[group] = {}
-        for each in groups[group]:
-            where = args.work / f"{group}-{each.name.replace(' ', '-').replace(',', '').replace('%', '').replace(':', '')}"
-            data = subset(known, args.work / f"data-{each.tokens}-{each.kinds:g}", each)
-            plan = where / "run" / "run.json"
-            recipe = {"epochs": args.epochs, "patience": 100, **each.options}
-            options = TrainOptions(shards=data, resume=plan.exists(), quiet=True, **recipe)
-            if (where / "minutes.json").exists():
-                check_same_run(read_plan(plan), facts.name, options.identity, where)
-            else:
-                begun = time.perf_counter()
-                trained = train(here.model, here.tokenizer, where, options=options)
-                minutes = round((time.perf_counter() - begun) / 60, 1)
-                done = {"minutes": minutes, "tokens": trained.tokens, "steps": trained.steps}
-                (where / "minutes.json").write_text(json.dumps(done))
-            directory = HeadsDirectory.from_pretrained(where)
-            found[group][each.name] = {
-                **json.loads((where / "minutes.json").read_text()),
-                "kinds": len(kinds_in(data)),
-                **worth(here, directory, tests),
-            }
-            if group == "table":
-                directories[each.name] = directory
-            progress(f"{group}, {each.name}: {json.dumps(found[group][each.name])}")
+    wanted = [  # all data first: a lack of them shows before an hour has gone into heads
+        (group, each, subset(known, args.work / f"data-{each.tokens}-{each.kinds:g}", each))
+        for group in args.only
+        for each in groups[group]
+    ]
+    found.update({group: {} for group in args.only})
+    for group, each, data in wanted:
+        where = args.work / f"{group}-{each.name.replace(' ', '-').replace(',', '').replace('%', '').replace(':', '')}"
+        plan = where / "run" / "run.json"
+        recipe = {"epochs": args.epochs, "patience": 100, **each.options}
+        options = TrainOptions(shards=data, resume=plan.exists(), quiet=True, **recipe)
+        if (where / "minutes.json").exists():
+            check_same_run(read_plan(plan), facts.name, options.identity, where)
+        else:
+            begun = time.perf_counter()
+            trained = train(here.model, here.tokenizer, where, options=options)
+            minutes = round((time.perf_counter() - begun) / 60, 1)
+            done = {"minutes": minutes, "tokens": trained.tokens, "steps": trained.steps}
+            (where / "minutes.json").write_text(json.dumps(done))
+        directory = HeadsDirectory.from_pretrained(where)
+        found[group][each.name] = {
+            **json.loads((where / "minutes.json").read_text()),
+            "kinds": len(kinds_in(data)),
+            **worth(here, directory, tests),
+        }
+        if group == "table":
+            directories[each.name] = directory
+        progress(f"{group}, {each.name}: {json.dumps(found[group][each.name])}")
     for name, milliseconds in draft_times(here, directories).items():
         found["table"][name]["draft_milliseconds"] = milliseconds
     found["shipped"] = worth(here, here.heads, tests)
@@ -204,7 +207,7 @@ def subset(shards: Sequence[Shard], directory: Path, wanted: Trained) -> Path:
     if shard_path(directory, 0).exists():
         return directory
     directory.mkdir(parents=True, exist_ok=True)
-    conversations = [group for shard in shards for group in conversations_of(shard)]
+    conversations = [group for shard in shards for group in shard.conversations()]
     kinds = sorted({group[0].kind for group in conversations})
     step = 1 / wanted.kinds
     chosen = {kinds[int(i * step)] for i in range(max(1, round(len(kinds) * wanted.kinds)))}
@@ -224,16 +227,7 @@ def subset(shards: Sequence[Shard], directory: Path, wanted: Trained) -> Path:
 
 def kinds_in(directory: Path) -> set[str]:
     """The kinds of the conversations' first questions."""
-    return {group[0].kind for group in conversations_of(read_shard(shard_path(directory, 0)))}
-
-
-def conversations_of(shard: Shard) -> list[list[Answer]]:
-    groups: dict[int, list[Answer]] = {}
-    for place in shard.places():
-        prompt_ids, ids = shard.prompt_tokens[place.prompt].tolist(), shard.tokens[place.answer].tolist()
-        answer = Answer(prompt_ids, ids, shard.hidden_SD[place.states], place.greedy, place.kind)
-        groups.setdefault(place.conversation, []).append(answer)
-    return list(groups.values())
+    return {group[0].kind for group in read_shard(shard_path(directory, 0)).conversations()}
 
 
 def answers_to(here: Setting, directory: Path, tokens: int) -> Shard:

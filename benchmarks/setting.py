@@ -20,9 +20,9 @@ from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.finding_heads import find_heads
-from headstart.models.conditions import processor
-from headstart.models.dtype import resolve_dtype
+from headstart.models.dtype import dtype_name, resolve_dtype
 from headstart.models.loading import load_model
+from headstart.models.processor import processor
 from headstart.models.protocol import BaseModel
 from headstart.sampling.params import SamplingParams
 from headstart.text.tokenizer import Tokenizer
@@ -53,7 +53,7 @@ def parser(description: str | None, *, limit: int, tokens: int) -> argparse.Argu
     found.add_argument("--max-new-tokens", type=int, default=tokens)
     found.add_argument("--model", default="bundled")
     found.add_argument("--heads", default="auto")
-    found.add_argument("--dtype", default=str(resolve_dtype("auto", torch.device("cpu"))).removeprefix("torch."))
+    found.add_argument("--dtype", default=dtype_name(resolve_dtype("auto", torch.device("cpu"))))
     found.add_argument("--seed", type=int, default=0)
     found.add_argument("--output", type=Path)
     return found

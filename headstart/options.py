@@ -75,7 +75,8 @@ class GenerationOptions:
     """Go on past the model's own end-of-text ids."""
     drafter: str | None = None
     """"combined", "medusa", "medusa-static", "hydra", "hydra-static", "mtp", "mtp-static", "draft-model", "ngram" or "none"
-    (plain); unless given, the one that the model was loaded with. Exact acceptance never lets it change the text."""
+    (plain); unless given, the one that the model was loaded with: if none was named, the draft model where there is one, else
+    "combined" or "mtp" with heads, "ngram" without. Exact acceptance never lets it change the text."""
     nodes: int | None = None
     """How many tree nodes a pass may hold, the root included."""
     threads: int | None = None

@@ -45,7 +45,7 @@ def run(
     nodes
         How many tree nodes a pass may hold, the root included; by default it begins with what the heads recommend.
     threads
-        CPU threads; by default torch's choice.
+        CPU threads; by default torch's number, but no more than there are physical cores.
     json
         Print one JSON object and no text.
     """

@@ -7,6 +7,7 @@ from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.kinds import AnyConfig
 from headstart.drafters.mtp_heads import MtpConfig
 from headstart.drafters.tuned import KEY
+from headstart.models.dtype import dtype_name
 
 BUDGETS = (2, 4, 8, 16, 32, 64)
 
@@ -17,7 +18,7 @@ def heads_record(directory: HeadsDirectory) -> dict[str, Any]:
     return {
         "config": directory.config.to_dict(),
         "parameters": heads.num_parameters,
-        "dtype": str(directory.dtype).removeprefix("torch."),
+        "dtype": dtype_name(directory.dtype),
         "tree": {
             "nodes": len(tree),
             "depth": tree.depth,

@@ -20,9 +20,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("headstart.cli.train", "Train heads for a model, from given data or from none."),
     "train-joint": ("headstart.cli.train_joint", "Train a model and its heads together; both change, and the heads guess better."),
     "train-mtp": ("headstart.cli.train_mtp", "Train a model to predict several tokens at once; it then drafts for itself."),
-    "tune": ("headstart.cli.tune", "Measure this machine and choose the fastest trees for it."),
+    "tune": ("headstart.cli.tune", "Measure this machine, while it is idle, and choose the fastest trees for it."),
     "simulate": ("headstart.cli.simulate", "Plan: tokens per step, speed-ups and costs of trees, from accuracies."),
-    "bench": ("headstart.cli.bench", "Measure what drafting gains here, beside plain decoding and transformers."),
+    "bench": (
+        "headstart.cli.bench",
+        "Measure, on an idle machine, what drafting gains beside plain decoding and transformers.",
+    ),
     "inspect": ("headstart.cli.inspect", "Show a model and its heads, and with --speed what this machine makes of them."),
 }
 """From a command's name to the module whose ``run`` it is, and its line in the help."""

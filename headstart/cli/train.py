@@ -32,7 +32,8 @@ def run(
     model
         A hub id, a directory, a GGUF file, or "bundled".
     output
-        Where the heads go; what a run keeps until it is finished lies there too, in run/.
+        Where the heads go. Its run/ keeps recorded answers, checkpoints and the log, and can be large; it may be deleted when
+        neither --resume nor --shards nor train-joint needs it.
     dtype
         Precision of the model; "auto" is bfloat16 where the processor has it, else float32.
     device

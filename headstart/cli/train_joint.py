@@ -28,7 +28,7 @@ def run(
     model
         A hub id, a directory, or "bundled".
     output
-        Where the model goes; what a run keeps until it is finished lies there too, in run/.
+        Where the model goes. What --resume needs is in its run/, and may be deleted when the run is finished.
     device
         Where to compute, "cpu" or "cuda" for instance; "auto" takes the fastest there is.
     json

@@ -1,15 +1,14 @@
 """What a measured time is valid for."""
 
-import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from headstart.errors import DataError
+from headstart.models.dtype import dtype_name
+from headstart.models.processor import processor
 from headstart.models.protocol import BaseModel
 
 
@@ -38,7 +37,7 @@ class Conditions:
         return cls(
             model=facts.name,
             implementation=facts.implementation + (", compiled" if getattr(model, "compiles", False) else ""),
-            dtype=str(facts.dtype).removeprefix("torch."),
+            dtype=dtype_name(facts.dtype),
             weights=facts.weights or "",
             bitwise=bool(getattr(model, "bitwise", False)),
             device=str(facts.device),
@@ -66,14 +65,3 @@ class Conditions:
         if wrong:
             raise DataError(f"measuring conditions: {wrong[0]} is {data[wrong[0]]!r}, which is of the wrong type. Measure again")
         return cls(**data)
-
-
-@lru_cache(maxsize=8)
-def processor(device: torch.device) -> str:
-    """What the device is called."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    table = Path("/proc/cpuinfo")
-    lines = table.read_text(errors="replace").splitlines() if table.is_file() else []
-    named = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
-    return named or platform.processor() or platform.machine()

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from headstart.errors import InvalidParameterError
-from headstart.models.conditions import processor
+from headstart.models.processor import processor
 
 DTYPES: dict[str, torch.dtype] = {
     "float32": torch.float32,
@@ -32,6 +32,11 @@ def resolve_dtype(dtype: "str | torch.dtype", device: torch.device) -> torch.dty
     if name not in DTYPES:
         raise InvalidParameterError(f"dtype is {dtype!r}; expected 'auto', {', '.join(map(repr, DTYPES))} or a torch.dtype")
     return DTYPES[name]
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """What options and files call it: "bfloat16" for ``torch.bfloat16``."""
+    return str(dtype).removeprefix("torch.")
 
 
 def resolve_device(device: "str | torch.device") -> torch.device:

@@ -18,7 +18,7 @@ from headstart.drafters.base_check import base_sample
 from headstart.drafters.heads import HeadsConfig, MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, TrainingError
-from headstart.models.dtype import training_dtype
+from headstart.models.dtype import dtype_name, training_dtype
 from headstart.models.protocol import BaseModel
 from headstart.text.tokenizer import Tokenizer
 from headstart.train.account import Account
@@ -176,7 +176,7 @@ def _plan(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, re
     if path.exists():
         raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
     make_output(run)
-    compute = str(training_dtype(model.facts.device)).removeprefix("torch.")
+    compute = dtype_name(training_dtype(model.facts.device))
     if isinstance(source, Recorded):
         tokens = source.tokens if options.tokens is None else options.tokens
         given = digest_of_answers(enough(source.shards, tokens))

@@ -85,6 +85,15 @@ class Shard:
             yield Place(*known, slice(prompt, ends[0]), slice(answer, ends[1]), slice(state, ends[2]))
             prompt, answer, state = ends
 
+    def conversations(self) -> list[list[Answer]]:
+        """The answers as :func:`write_shard` takes them, each conversation's together; states still lie on the disk."""
+        groups: dict[int, list[Answer]] = {}
+        for place in self.places():
+            prompt_ids, ids = self.prompt_tokens[place.prompt].tolist(), self.tokens[place.answer].tolist()
+            answer = Answer(prompt_ids, ids, self.hidden_SD[place.states], place.greedy, place.kind)
+            groups.setdefault(place.conversation, []).append(answer)
+        return list(groups.values())
+
 
 def shard_path(directory: Path, number: int) -> Path:
     return directory / f"shard-{number:05d}.safetensors"

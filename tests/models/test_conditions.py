@@ -7,7 +7,8 @@ import torch
 
 from headstart.errors import DataError
 from headstart.models.compiled import CompiledModel
-from headstart.models.conditions import Conditions, processor
+from headstart.models.conditions import Conditions
+from headstart.models.processor import processor
 from tests.tiny_models import adapter, native, tiny
 
 
@@ -17,7 +18,7 @@ def test_of_a_model() -> None:
     assert (conditions.bitwise, conditions.weights, conditions.device) == (True, "", "cpu")
     assert (conditions.threads, conditions.torch) == (torch.get_num_threads(), torch.__version__)
     assert not Conditions.of(adapter(tiny("llama"))).bitwise
-    assert processor(torch.device("cpu"))
+    assert conditions.processor == processor(torch.device("cpu"))
 
 
 def test_compiled_passes_take_other_times() -> None:

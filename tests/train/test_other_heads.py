@@ -16,7 +16,7 @@ from headstart.text.tokenizer import Tokenizer
 from headstart.train.plan import read_plan
 from headstart.train.processes import ALONE
 from headstart.train.run import follow, train
-from headstart.train.shards import Answer, Shard, read_shard, shard_path, write_shard
+from headstart.train.shards import Shard, read_shard, shard_path, write_shard
 from tests.train.small_run import OPTIONS, fresh
 
 
@@ -60,15 +60,9 @@ def test_recorded_answers_that_cannot_be_used(
 def split(shard: Shard, directory: Path, *, backwards: bool = False) -> Path:
     """The answers of ``shard`` in shards of at most 16 conversations, the first or the last ones first."""
     directory.mkdir()
-    groups: dict[int, list[Answer]] = {}
-    for place in shard.places():
-        prompt_ids, ids = shard.prompt_tokens[place.prompt].tolist(), shard.tokens[place.answer].tolist()
-        answer = Answer(prompt_ids, ids, shard.hidden_SD[place.states], place.greedy, place.kind)
-        groups.setdefault(place.conversation, []).append(answer)
-    numbers = sorted(groups, reverse=backwards)
-    for start in range(0, len(numbers), 16):
-        some = [groups[number] for number in numbers[start : start + 16]]
-        write_shard(shard_path(directory, start // 16), start, some, {"model": "tiny"})
+    conversations = shard.conversations()[:: -1 if backwards else 1]
+    for start in range(0, len(conversations), 16):
+        write_shard(shard_path(directory, start // 16), start, conversations[start : start + 16], {"model": "tiny"})
     return directory
 
 

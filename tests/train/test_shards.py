@@ -12,6 +12,10 @@ def answer(prompt: list[int], ids: list[int], *, kind: str = "qa", greedy: bool 
     return Answer(prompt, ids, torch.tensor(ids[:-1], dtype=torch.bfloat16)[:, None].expand(-1, 3), greedy, kind)
 
 
+def told(conversations: list[list[Answer]]) -> list[list[dict[str, object]]]:
+    return [[{**vars(each), "hidden_TD": each.hidden_TD.tolist()} for each in group] for group in conversations]
+
+
 def test_comes_back_as_written(tmp_path: Path) -> None:
     path = shard_path(tmp_path, 4)
     groups = [[answer([1, 2], [5, 6, 7]), answer([3], [9], kind="chat")], [], [answer([4], [8, 2], greedy=False)]]
@@ -32,6 +36,20 @@ def test_comes_back_as_written(tmp_path: Path) -> None:
         Place(10, True, "qa", slice(0, 2), slice(0, 3), slice(0, 2)),
         Place(10, True, "chat", slice(2, 3), slice(3, 4), slice(2, 2)),
         Place(12, False, "qa", slice(3, 4), slice(4, 6), slice(2, 3)),
+    ]
+
+
+def test_conversations_come_back_as_they_were_given(tmp_path: Path) -> None:
+    """With their states; or with none, where none were kept."""
+    groups = [[answer([1, 2], [5, 6, 7]), answer([3], [9], kind="chat")], [answer([4], [8, 2], greedy=False)]]
+    write_shard(tmp_path / "a", 10, groups, {})
+    assert told(read_shard(tmp_path / "a").conversations()) == told(groups)
+    bare = [[each.without_states() for each in group] for group in groups]
+    write_shard(tmp_path / "b", 10, bare, {"cache": "none"})
+    conversations = read_shard(tmp_path / "b", states=False).conversations()
+    assert [[(each.ids, len(each.hidden_TD)) for each in group] for group in conversations] == [
+        [([5, 6, 7], 0), ([9], 0)],
+        [([8, 2], 0)],
     ]
 
 

@@ -19,7 +19,7 @@ from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, TrainingError
 from headstart.finding_heads import find_heads, heads_beside
 from headstart.llm import load
-from headstart.models.dtype import DTYPES, resolve_device, resolve_dtype, training_dtype
+from headstart.models.dtype import DTYPES, dtype_name, resolve_device, resolve_dtype, training_dtype
 from headstart.models.source import find, load_pretrained
 from headstart.train.batches import held_out
 from headstart.train.digest import digest_of_answers, digest_of_heads
@@ -141,7 +141,7 @@ def _given(model: str, options: JointOptions) -> tuple[HeadsDirectory, MedusaHea
 
 def _compute(options: JointOptions, device: torch.device) -> str:
     """The format of the passes, by its name in ``DTYPES``."""
-    return str(training_dtype(device)).removeprefix("torch.") if options.dtype == "auto" else options.dtype
+    return dtype_name(training_dtype(device)) if options.dtype == "auto" else options.dtype
 
 
 def _backbone(
