@@ -36,8 +36,9 @@ from headstart.train.batches import held_out
 from headstart.train.draft_vocab import frequent_ids, lookup_table
 from headstart.train.loss import loss_and_gradient
 from headstart.train.output_matrix import OutputMatrix, shared_matrix
+from headstart.train.recorded import Recorded
 from headstart.train.schedule import learning_rate
-from headstart.train.shards import Shard, read_shard
+from headstart.train.shards import Shard
 from headstart.train.teacher import Teacher
 from headstart.train.vocab_sample import VocabSampler
 
@@ -239,20 +240,11 @@ def train(options: argparse.Namespace) -> dict[str, Any]:
     if options.output.exists() and not options.overwrite:
         raise TrainingError(f"{options.output} exists; choose another --output, or give --overwrite")
     torch.manual_seed(options.seed)
-    paths = [
-        path for place in options.shards for path in (sorted(place.glob("shard-*.safetensors")) if place.is_dir() else [place])
-    ]
-    if not paths:
-        raise DataError(f"no shard-*.safetensors in {options.shards}; `headstart train` leaves them in OUTPUT/run/shards")
-    texts = read_texts([read_shard(path) for path in paths])
     base, tokenizer = load_model(options.model)
+    texts = read_texts([shard for place in options.shards for shard in Recorded(place, base, "disk").shards])
     pretrained, _, _ = load_pretrained(find(options.model), "float32", base.facts.device)
     draft = cut_model(pretrained, options.layers).to(base.facts.device)
     del pretrained
-    if texts[0].hidden_MD.shape[1] != base.facts.hidden_size:
-        raise DataError(
-            f"the shards hold states of size {texts[0].hidden_MD.shape[1]}, {base.facts.name}'s have {base.facts.hidden_size}"
-        )
     aside = held_out(sorted({text.conversation for text in texts}), HELD_OUT_SHARE, HELD_OUT_LEAST)
     kept = [text for text in texts if text.conversation in aside]
     learnt = [text for text in texts if text.conversation not in aside and len(text.labels_M) > 1]

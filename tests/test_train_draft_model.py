@@ -102,6 +102,6 @@ def test_mistakes(script: ModuleType, place: Path, tmp_path: Path, capsys: pytes
     assert "exists; choose another --output, or give --overwrite" in capsys.readouterr().err
     assert run(script, place, tmp_path / "new", "--layers", "9") == 2
     assert "layers is 9; expected 2 to 3, fewer than the model has" in capsys.readouterr().err
-    assert script.main(["bundled", "--shards", str(tmp_path), "--output", str(tmp_path / "new")]) == 2
-    assert "no shard-*.safetensors in" in capsys.readouterr().err
+    assert script.main([str(place / "base"), "--shards", str(tmp_path), "--output", str(tmp_path / "new")]) == 2
+    assert "there are no recorded answers in" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()

@@ -44,7 +44,8 @@ def run(
         Print one JSON object with what was measured.
     """
     from headstart.train.processes import join  # torch comes with these, and asking for help has to be quick
-    from headstart.train.run import follow, make_output, train
+    from headstart.train.run import follow, train
+    from headstart.train.run_directory import make_output
 
     processes, device = join(device)
     if processes.first and not options.resume:

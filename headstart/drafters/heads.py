@@ -74,6 +74,8 @@ class HeadsConfig:
             raise HeadsError(f"heads config: projection is {self.projection!r}; expected 'shared', 'own' or 'low-rank'")
         if self.projection_rank is not None and self.projection_rank < 1:
             raise HeadsError(f"heads config: projection_rank is {self.projection_rank}; expected at least 1")
+        if self.condition_size is not None and self.condition_size < 1:
+            raise HeadsError(f"heads config: condition_size is {self.condition_size}; expected at least 1")
         if self.draft_vocab_size is not None and not 1 <= self.draft_vocab_size <= self.vocab_size:
             raise HeadsError(f"heads config: draft_vocab_size is {self.draft_vocab_size}; expected 1 to {self.vocab_size}")
 

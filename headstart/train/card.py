@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headstart.drafters.heads import MedusaHeads
+from headstart.train.accuracy import TOPS
 from headstart.train.decoded import Decoded
-from headstart.train.evaluation import SIZES, TOPS, Evaluation
+from headstart.train.evaluation import SIZES, Evaluation
 from headstart.train.options import TrainOptions
 
 

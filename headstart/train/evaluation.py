@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from headstart.train.accuracy import top_shares
 from headstart.train.batches import Examples
 from headstart.train.hydra_simulation import simulate_grown
 from headstart.train.loop import Trainer
@@ -18,7 +19,6 @@ from headstart.trees.search import expected_tokens, grow
 from headstart.trees.shape import Path
 from headstart.tuning.calibration import fit_calibration
 
-TOPS = (1, 3, 5, 10)
 SIZES = (4, 8, 16, 32, 64)
 """Tree sizes that are reported, the root included."""
 _BATCH = 1024
@@ -96,11 +96,6 @@ def evaluate(trainer: Trainer, examples: Examples, *, last: bool = True) -> tupl
     seen = guesses(trainer, examples)
     trainer.heads.train()
     rank_EK = seen.rank_EK
-    labelled_EK = rank_EK != BEYOND
-    top_KT = [
-        [_share(((rank_K >= 0) & (rank_K < top)).sum(), labelled_K.sum()) for top in TOPS]
-        for rank_K, labelled_K in zip(rank_EK.T, labelled_EK.T, strict=True)
-    ]
     greedy = [span for span in examples.spans if span.greedy]
     counted = greedy or examples.spans
     counts, total = joint_counts(rank_EK, counted)
@@ -113,9 +108,9 @@ def evaluate(trainer: Trainer, examples: Examples, *, last: bool = True) -> tupl
         conversations=len({span.conversation for span in examples.spans}),
         answers=len(examples.spans),
         examples=len(examples),
-        labels=int(labelled_EK.sum()),
+        labels=int((rank_EK != BEYOND).sum()),
         coverage=covered,
-        top_KT=top_KT,
+        top_KT=top_shares(rank_EK),
         predicted={nodes: expected_tokens(grow(counts, nodes), counts, total) for nodes in SIZES},
         simulated={nodes: figures.static for nodes, figures in simulated.items()},
         simulated_steps={nodes: figures.static_steps for nodes, figures in simulated.items()},

@@ -40,19 +40,20 @@ class LiveTable:
         if self._live is not None:
             self._live.stop()
 
-    def step(self, loss_K: Sequence[float], positions: int) -> None:
-        """A step over ``positions`` was done; a head without a label in it has no loss (NaN)."""
+    def step(self, loss_K: Sequence[float | None], positions: int) -> None:
+        """A step over ``positions`` was done; a head without a label in it has no loss (NaN), nor has one that was not trained."""
         self._done += 1
         self._positions += positions
         for k, loss in enumerate(loss_K):
-            if loss == loss:
+            if loss is not None and loss == loss:
                 self._sum_K[k] = _SMOOTH * self._sum_K[k] + (1 - _SMOOTH) * loss
                 self._weight_K[k] = _SMOOTH * self._weight_K[k] + (1 - _SMOOTH)
 
     def evaluated(self, top_KT: Sequence[Sequence[float]], score: float) -> None:
-        """Held-out accuracies among a head's first 1, 3, ... guesses, and predicted tokens per step."""
+        """Held-out accuracies among a head's first 1, 3, ... guesses, and predicted tokens per step, NaN where nobody knows."""
         self._top_K1 = top_KT
-        self._best = score if self._best is None else max(self._best, score)
+        if score == score:
+            self._best = score if self._best is None else max(self._best, score)
 
     def view(self) -> Group:
         """All of it as it is now."""

@@ -64,7 +64,7 @@ class Trainer:
         self.examples = examples
         self.step = 0
         self.order = examples.order(batch, seed)
-        self.cache = plan.cache
+        self.plan = plan
         self.steps = plan.steps_for(self.order.per_epoch)
         self.optimizer = _optimizer(self.heads, peak_rate)
         self._peak_rate = peak_rate

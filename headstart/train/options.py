@@ -96,8 +96,9 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         check_least(self, 2, "max_new_tokens", "batch", "tokens")
-        check_least(self, 1, "max_rows", "num_heads", "patience", "endpoint_parallel", "endpoint_tries", "projection_rank")
-        check_least(self, 0, "max_bad_rows", "decontaminate_words", "draft_vocab_size")
+        check_least(self, 1, "max_rows", "num_heads", "patience", "endpoint_parallel", "endpoint_tries")
+        check_least(self, 1, "projection_rank", "condition_size")
+        check_least(self, 0, "max_bad_rows", "decontaminate_words", "draft_vocab_size", "num_layers")
         check_above_zero(self, "lr", "epochs", "minutes", "endpoint_timeout")
         check_share(self, "soft_targets")
         if self.minutes is not None and self.tokens is not None:
@@ -116,6 +117,10 @@ class TrainOptions:
     def _check_endpoint(self) -> None:
         if (self.endpoint is None) != (self.endpoint_model is None):
             raise InvalidParameterError("endpoint and endpoint_model go together; name the URL and the model that it serves")
+        if self.endpoint is None:
+            for name in ("api_key_env", "endpoint_parallel", "endpoint_timeout", "endpoint_tries"):
+                if getattr(self, name) != getattr(TrainOptions, name):
+                    raise InvalidParameterError(f"{name} was given without endpoint; name the endpoint, or leave it out")
         if self.endpoint is not None and not self.data:
             raise InvalidParameterError("endpoint was given without data; name the files that hold the questions")
         if self.endpoint is not None and self.keep_answers:

@@ -1,13 +1,13 @@
 """How much a run does. It is decided once, stored in ``run.json`` and never worked out again: a resumed run does the same."""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from headstart.errors import TrainingError
-from headstart.train.atomic_file import write_atomically
+from headstart.train.digest import digest_of_plan
 from headstart.train.options import TrainOptions
+from headstart.train.run_directory import check_same_options, read_run_file, write_run_file
 
 Cache = Literal["disk", "none"]
 _FORMAT = 1
@@ -39,6 +39,13 @@ class Plan:
     compute: str = ""
     """Format of training's products: "bfloat16" or "float32", whatever was faster where the run began. Empty in plans of versions
     that did not keep it."""
+    dtype: str = ""
+    """Format that the base model computes in, which its states are in. Empty in plans of versions that did not keep it."""
+
+    @property
+    def digest(self) -> str:
+        """What a checkpoint is known by: another for each other plan."""
+        return digest_of_plan(asdict(self))
 
     @property
     def recorded(self) -> bool:
@@ -52,30 +59,19 @@ class Plan:
         return max(1, min(self.steps, _MOST_EPOCHS * per_epoch))  # far fewer data than time: more epochs would only overfit
 
     def save(self, path: Path) -> None:
-        write_atomically(path, (json.dumps({"format": _FORMAT, **asdict(self)}, indent=2) + "\n").encode())
+        write_run_file(path, _FORMAT, asdict(self))
 
 
 def read_plan(path: Path) -> Plan:
     """Raises TrainingError if there is none or it cannot be read."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise TrainingError(f"there is no run to resume: {path} is missing. Start one without --resume") from error
-    except ValueError as error:
-        raise TrainingError(f"{path} is not JSON: {error}; start anew in an empty directory") from error
-    if not isinstance(data, dict) or data.pop("format", None) != _FORMAT:
-        raise TrainingError(f"{path} was written by another version; start anew in an empty directory")
-    try:
-        return Plan(**data)
-    except TypeError as error:
-        raise TrainingError(f"{path} is malformed: {error}; start anew in an empty directory") from error
+    return read_run_file(path, _FORMAT, Plan)
 
 
-def check_same_run(plan: Plan, model: str, options: dict[str, Any], where: Path, cache: str = "auto") -> None:
-    """Raises TrainingError if the run in ``where`` was started for another model or with other options."""
-    options = json.loads(json.dumps(options))
-    # what did not exist when the run was started was what it now is by default
-    defaults = json.loads(json.dumps(TrainOptions().identity))
+def check_same_run(plan: Plan, model: str, options: dict[str, Any], where: Path, *, cache: str = "auto", dtype: str = "") -> None:
+    """Raises TrainingError if the run in ``where`` was started for another model, in another format, or with other options.
+
+    ``dtype``: the model's format now; empty where nobody knows.
+    """
     if cache not in ("auto", plan.cache):
         raise TrainingError(
             f"the run in {where} was started with cache={plan.cache!r}, not {cache!r}; resume it with the same, or leave"
@@ -83,10 +79,13 @@ def check_same_run(plan: Plan, model: str, options: dict[str, Any], where: Path,
         )
     if plan.model != model:
         raise TrainingError(f"the run in {where} trains heads for {plan.model}, not {model}; use another output directory")
-    for name in sorted(plan.options.keys() | options.keys()):
-        before, now = (each.get(name, defaults.get(name)) for each in (plan.options, options))
-        if before != now:
-            raise TrainingError(f"the run in {where} was started with {name}={before!r}, not {now!r}; resume it with the same")
+    if dtype and plan.dtype not in ("", dtype):
+        raise TrainingError(
+            f"the run in {where} was started with the model in {plan.dtype}, and it is in {dtype} now; resume it with --dtype"
+            f" {plan.dtype}"
+        )
+    # what did not exist when the run was started was what it now is by default
+    check_same_options(where, plan.options, options, TrainOptions().identity)
 
 
 def plan_for_time(

@@ -2,8 +2,11 @@
 
 import importlib.util
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+from headstart.train.atomic_file import write_atomically
 
 _SMOOTH = 0.95
 
@@ -12,6 +15,9 @@ def plot_losses(entries: Sequence[dict[str, Any]], path: Path) -> bool:
     """Draw each head's loss and, beside it, its held-out accuracy with the predicted tokens per step into a PNG.
 
     False, and no file, where matplotlib is not installed.
+
+    Raises:
+        TrainingError: the disk is full.
     """
     if importlib.util.find_spec("matplotlib") is None:
         return False
@@ -23,7 +29,9 @@ def plot_losses(entries: Sequence[dict[str, Any]], path: Path) -> bool:
     left, right = figure.subplots(1, 2)
     _draw_losses(left, [entry for entry in entries if entry["event"] == "step"])
     _draw_accuracies(right, [entry for entry in entries if entry["event"] == "evaluation"])
-    figure.savefig(path)
+    picture = BytesIO()
+    figure.savefig(picture, format="png")
+    write_atomically(path, picture.getvalue())
     return True
 
 

@@ -5,20 +5,17 @@
 """
 
 import json
-import shutil
-import tempfile
 import time
-from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from headstart.drafters.base_check import base_sample
-from headstart.drafters.heads import HeadsConfig, MedusaHeads
+from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
-from headstart.errors import DataError, TrainingError
-from headstart.models.dtype import dtype_name, training_dtype
+from headstart.errors import DataError
+from headstart.models.dtype import dtype_name
 from headstart.models.protocol import BaseModel
 from headstart.text.tokenizer import Tokenizer
 from headstart.train.account import Account
@@ -27,33 +24,33 @@ from headstart.train.batches import Examples, held_out
 from headstart.train.card import Facts, model_card
 from headstart.train.checkpoint import Standing, load_checkpoint, save_checkpoint
 from headstart.train.decoded import decode, held_out_prompts
-from headstart.train.digest import digest_of_answers
 from headstart.train.draft_vocab import frequent_ids
 from headstart.train.evaluation import Evaluation, Observed, evaluate
 from headstart.train.generation import Source, fill, settle
 from headstart.train.log import Log
 from headstart.train.loop import Trainer
-from headstart.train.options import DEFAULT_TOKENS, TrainOptions
+from headstart.train.options import TrainOptions
 from headstart.train.output_matrix import shared_matrix
-from headstart.train.plan import SHARD_SIZE, Plan, check_same_run, plan_for_time, read_plan
+from headstart.train.plan import Plan, check_same_run, read_plan
+from headstart.train.planning import decided, heads_config, identity_of
 from headstart.train.plot import plot_losses
 from headstart.train.processes import ALONE, Processes
 from headstart.train.progress import Reporter
 from headstart.train.projections import check_projection
 from headstart.train.recorded import Recorded, check_given, enough, read_recorded
+from headstart.train.run_directory import RUN_FILE
 from headstart.train.shards import CACHE, NO_STATES, Shard
 from headstart.train.sources import Opened, open_source
-from headstart.train.speed import training_rate
-from headstart.train.state_cache import COMPUTED, Stateless, cache_size, choose_cache
+from headstart.train.state_cache import Stateless
 from headstart.train.states import ComputedStates
-from headstart.train.tensorboard import Board, check_tensorboard
+from headstart.train.tensorboard import check_tensorboard
+from headstart.train.watch import watched
 from headstart.trees.search import grow
 
 HELD_OUT_SHARE, HELD_OUT_LEAST = 0.05, 8
 TREE_NODES, DEFAULT_NODES = 64, 6
 _EVALUATIONS_AN_EPOCH = 2
 _CHECKPOINT_SECONDS = 120.0
-_RATE_SHARE = 0.03  # of the minutes, for measuring how fast answers are written
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ def train(
     if options.tensorboard:
         check_tensorboard()
     opened = open_source(model, tokenizer, options, run)
-    plan = _plan(model, opened, run, options, reporter)
+    plan = decided(model, opened, run, options, reporter)
     shards, account = _data(opened, plan, run, options, reporter)
     processes.meet()
     trainer, kept = _trainer(model, shards, plan, options, processes)
@@ -136,7 +133,10 @@ def follow(model: BaseModel, output: Path, *, options: TrainOptions, processes: 
     """What all processes but the first do: wait for its data, then take their part of each step. They write nothing."""
     run = output / "run"
     processes.meet()
-    plan = read_plan(run / "run.json")
+    plan = read_plan(run / RUN_FILE)
+    check_same_run(
+        plan, model.facts.name, identity_of(model, options), run, cache=options.cache, dtype=dtype_name(model.facts.dtype)
+    )
     facts, where = model.facts, options.shards or run / "shards"
     read = read_recorded(where, hidden_size=facts.hidden_size, vocab_size=facts.vocab_size, states=plan.cache == "disk")
     shards = enough(read, plan.tokens)
@@ -145,85 +145,6 @@ def follow(model: BaseModel, output: Path, *, options: TrainOptions, processes: 
     load_checkpoint(run / "checkpoint.safetensors", trainer)
     while trainer.step < trainer.steps and not processes.told(False):
         trainer.train_step()
-
-
-def make_output(run: Path) -> None:
-    """Make the directory of a run.
-
-    Raises:
-        TrainingError: it cannot be made or written to.
-    """
-    try:
-        run.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=run):
-            pass
-    except OSError as error:
-        raise TrainingError(
-            f"cannot write to {run}: {error.strerror or error}; choose an output directory that can be written to"
-        ) from error
-
-
-def _plan(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, reporter: Reporter) -> Plan:
-    path, source = run / "run.json", opened.source
-    # with other weights the states are others
-    identity = options.identity if model.facts.weights is None else {**options.identity, "weights": model.facts.weights}
-    if options.resume:
-        plan = read_plan(path)
-        check_same_run(plan, model.facts.name, identity, run, options.cache)
-        if isinstance(source, Recorded):
-            check_given(enough(source.shards, plan.tokens), plan, run)
-        return plan
-    if path.exists():
-        raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
-    make_output(run)
-    compute = dtype_name(training_dtype(model.facts.device))
-    if isinstance(source, Recorded):
-        tokens = source.tokens if options.tokens is None else options.tokens
-        given = digest_of_answers(enough(source.shards, tokens))
-        plan = Plan(model.facts.name, identity, source.shard_size, tokens, None, options.epochs, source.cache, given, compute)
-        plan.save(path)
-        for line in source.lines(options.tokens):
-            reporter.say(line)
-        return plan
-    if options.minutes is None:
-        everything = options.tokens or (DEFAULT_TOKENS if source.total is None else 1 << 62)
-        longest = max(1, everything // options.max_new_tokens)
-        plan = Plan(model.facts.name, identity, max(16, min(SHARD_SIZE, longest)), everything, None, options.epochs)
-    else:
-        seconds = options.minutes * 60
-        reporter.say("measuring how fast this machine writes and trains")
-        rate = source.rate(min(30.0, max(2.0, seconds * _RATE_SHARE)))
-        plan = _plan_for_time(model, identity, options, rate, computed=options.cache == "none")
-    tokens = plan.tokens + plan.shard_size * options.max_new_tokens  # the last shard is written whole
-    size = cache_size(model, tokens if opened.expected_tokens is None else min(tokens, opened.expected_tokens))
-    free = shutil.disk_usage(run).free
-    cache = choose_cache(options.cache, size, free, run)
-    if options.cache == "auto" and cache == "none" and options.minutes is not None:
-        plan = _plan_for_time(model, identity, options, rate, computed=True)
-    reporter.say(size.line(free, run))
-    if cache == "none":
-        reporter.say(COMPUTED)
-    if options.minutes is not None:
-        reporter.say(f"plan for {options.minutes:g} minutes: {plan.tokens:,} answer tokens, {plan.steps:,} steps")
-    plan = replace(plan, cache=cache, compute=compute)
-    plan.save(path)
-    return plan
-
-
-def _plan_for_time(
-    model: BaseModel, identity: dict[str, object], options: TrainOptions, tokens_per_second: float, *, computed: bool
-) -> Plan:
-    assert options.minutes is not None
-    longest = min(options.max_new_tokens, model.facts.context_length) if computed else 0
-    return plan_for_time(
-        model=model.facts.name,
-        options=identity,
-        seconds=options.minutes * 60,
-        tokens_per_second=tokens_per_second,
-        steps_per_second=training_rate(model, _config(model, options), options.batch, options.soft_targets, computed=longest),
-        batch=options.batch,
-        epochs=options.epochs,
-    )
 
 
 def _data(opened: Opened, plan: Plan, run: Path, options: TrainOptions, reporter: Reporter) -> tuple[list[Shard], Account]:
@@ -287,7 +208,7 @@ def _trainer(
     )
     if not len(examples) or not len(kept):
         raise DataError("all answers are a single token long; there is nothing for heads to guess. Give other data")
-    config = _config(model, options)
+    config = heads_config(model, options)
     frequent = frequent_ids(
         [examples.answer(span) for span in examples.spans],
         [shard.prompt_tokens for shard in shards],
@@ -315,25 +236,6 @@ def _trainer(
     return trainer, kept
 
 
-def _config(model: BaseModel, options: TrainOptions) -> HeadsConfig:
-    facts = model.facts
-    smaller = 0 < options.draft_vocab_size < facts.vocab_size
-    return HeadsConfig(
-        hidden_size=facts.hidden_size,
-        vocab_size=facts.vocab_size,
-        kind=options.kind,
-        num_heads=options.num_heads,
-        num_layers=options.num_layers,
-        block=options.block,
-        projection=options.projection,
-        projection_rank=options.projection_rank,
-        draft_vocab_size=options.draft_vocab_size if smaller else None,
-        condition_on_root=options.condition_on_root,
-        condition_size=options.condition_size,
-        base_model=facts.name,
-    )
-
-
 def _train(
     trainer: Trainer,
     kept: Examples,
@@ -346,26 +248,26 @@ def _train(
     """Train to the end or until evaluations stop to gain; evaluations happen at fixed steps, checkpoints at any time."""
     path = run / "checkpoint.safetensors"
     standing = load_checkpoint(path, trainer)
-    log.rewind(trainer.step)
     every = max(1, trainer.order.per_epoch // _EVALUATIONS_AN_EPOCH)
     saved = time.perf_counter()
-    board = Board(run / "tensorboard", step=trainer.step) if options.tensorboard else None
+    board = run / "tensorboard" if options.tensorboard else None
     heads = trainer.heads.config.num_heads
-    with reporter.table(heads=heads, steps=trainer.steps, done=trainer.step) as table, closing(board) if board else nullcontext():
+    with watched(log, reporter, heads=heads, steps=trainer.steps, done=trainer.step, tensorboard=board) as watch:
         while trainer.step < trainer.steps and not trainer.processes.told(standing.without_gain >= options.patience):
             report = trainer.train_step()
-            log.write("step", step=report.step, loss=report.loss, loss_K=report.loss_K, rate=report.rate, norm=report.grad_norm)
-            table.step(report.loss_K, trainer.order.batch)
-            if board is not None:
-                board.step(trainer.step, loss=report.loss, loss_K=report.loss_K, rate=report.rate, norm=report.grad_norm)
+            watch.step(
+                report.step,
+                trainer.order.batch,
+                loss=report.loss,
+                loss_K=report.loss_K,
+                rate=report.rate,
+                norm=report.grad_norm,
+            )
             due = trainer.step % every == 0 or trainer.step == trainer.steps
             if due:
                 result, _ = evaluate(trainer, kept, last=False)
                 standing.consider(trainer, result.score)
-                log.write("evaluation", step=report.step, score=result.score, **result.to_dict())
-                table.evaluated(result.top_KT, result.score)
-                if board is not None:
-                    board.evaluation(trainer.step, top_KT=result.top_KT, score=result.score)
+                watch.evaluation(report.step, score=result.score, **result.to_dict())
                 reporter.say(f"step {trainer.step:,}: loss {report.loss:.3f}, held out {_line(result)}")
             if due or time.perf_counter() - saved > checkpoint_seconds:
                 save_checkpoint(path, trainer, standing)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from headstart.errors import ChatTemplateError, DataError, TrainingError
+from headstart.errors import ChatTemplateError, DataError
 from headstart.models.protocol import BaseModel
 from headstart.text.tokenizer import Tokenizer
 from headstart.train.account import Lost, check_bad_rows
@@ -20,6 +20,7 @@ from headstart.train.kept import Kept
 from headstart.train.options import TrainOptions
 from headstart.train.recorded import Recorded
 from headstart.train.scripts import Recipe
+from headstart.train.vocabulary import check_vocabulary
 
 JOURNAL = "answers.jsonl"
 """Where a run keeps what an endpoint has answered."""
@@ -48,7 +49,7 @@ def open_source(model: BaseModel, tokenizer: Tokenizer, options: TrainOptions, r
         ChatTemplateError: questions or answers need a chat template, and the tokenizer has none.
         TrainingError: the tokenizer is another model's, or the endpoint's key is missing.
     """
-    _check_vocabulary(model, tokenizer)
+    check_vocabulary(tokenizer.vocab_size, model.facts.vocab_size)
     keeps_out = options.decontaminate_words > 0 and options.shards is None
     prompts = evaluation_prompts(options.decontaminate, options.decontaminate_words) if keeps_out else None
     reading = _reading(tokenizer, options, prompts) if options.data else None
@@ -158,15 +159,6 @@ def _refused(row: Given, tokenizer: Tokenizer) -> Lost | None:
     except ChatTemplateError as error:
         return Lost("skipped", "refused by the chat template", f"{row.origin}: {error}")
     return None
-
-
-def _check_vocabulary(model: BaseModel, tokenizer: Tokenizer) -> None:
-    if tokenizer.vocab_size > model.facts.vocab_size:
-        raise TrainingError(
-            f"the tokenizer has {tokenizer.vocab_size:,} tokens and the model {model.facts.vocab_size:,}: it is another model's, or"
-            " tokens were added to it and not to the model; put the model's own tokenizer beside it, or enlarge the model's"
-            " embeddings"
-        )
 
 
 def _metadata(model: BaseModel, options: TrainOptions, reading: Reading | None) -> dict[str, str]:

@@ -23,14 +23,15 @@ class Board:
 
         self._writer = SummaryWriter(str(directory), purge_step=step + 1)
 
-    def step(self, step: int, *, loss: float, loss_K: Sequence[float], rate: float, norm: float) -> None:
+    def step(self, step: int, *, loss: float, loss_K: Sequence[float | None], rate: float, norm: float) -> None:
         values = {"loss/all": loss, "train/learning rate": rate, "train/gradient norm": norm}
-        values |= {f"loss/head {k + 1}": each for k, each in enumerate(loss_K) if each == each}
+        values |= {f"loss/head {k + 1}": each for k, each in enumerate(loss_K) if each is not None and each == each}
         for name, value in values.items():
             self._writer.add_scalar(name, value, step)
 
     def evaluation(self, step: int, *, top_KT: Sequence[Sequence[float]], score: float) -> None:
-        self._writer.add_scalar("held out/tokens per step, 8 nodes", score, step)
+        if score == score:
+            self._writer.add_scalar("held out/tokens per step, 8 nodes", score, step)
         for k, top_T in enumerate(top_KT):
             self._writer.add_scalar(f"held out/top 1, head {k + 1}", top_T[0], step)
 

@@ -61,6 +61,21 @@ def test_what_cannot_be_resumed(tmp_path: Path) -> None:
     check_same_run(plan(), "m", {"lr": 0.1}, path)
 
 
+def test_a_model_in_another_format_has_other_states() -> None:
+    kept = plan(dtype="bfloat16")
+    check_same_run(kept, "m", {"lr": 0.1}, Path("run"), dtype="bfloat16")
+    with pytest.raises(TrainingError, match="in bfloat16, and it is in float32 now; resume it with --dtype bfloat16"):
+        check_same_run(kept, "m", {"lr": 0.1}, Path("run"), dtype="float32")
+    check_same_run(plan(), "m", {"lr": 0.1}, Path("run"), dtype="float32")  # of a version that did not keep it
+
+
+def test_each_plan_has_a_digest_of_its_own(tmp_path: Path) -> None:
+    plan().save(tmp_path / "run.json")
+    assert read_plan(tmp_path / "run.json").digest == plan().digest
+    others = [plan(options={"lr": 0.2}), plan(given="x"), plan(cache="none"), plan(tokens=101), plan(dtype="float32")]
+    assert len({each.digest for each in (plan(), *others)}) == 6
+
+
 def test_a_run_from_before_there_was_an_option_ran_with_its_default() -> None:
     check_same_run(plan(), "m", {"lr": 0.1, "kind": "medusa"}, Path("run"))
     with pytest.raises(TrainingError, match="kind='medusa', not 'hydra'"):

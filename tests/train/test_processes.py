@@ -16,7 +16,7 @@ from headstart.train import loop
 from headstart.train.batches import Examples
 from headstart.train.loop import StepReport, Trainer
 from headstart.train.plan import Plan
-from headstart.train.processes import ALONE, Processes, join
+from headstart.train.processes import ALONE, Processes, check_alone, join
 from headstart.train.shards import Shard
 
 
@@ -93,13 +93,31 @@ def test_shares_follow_one_another_and_leave_nothing_out() -> None:
     assert [list(range(8))[part] for part in parts] == [[0, 1], [2, 3, 4], [5, 6, 7]]
 
 
-def test_alone_unless_started_as_one_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WORLD_SIZE", raising=False)
+@pytest.fixture
+def unset(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment in which no launcher has said anything."""
+    for name in ("WORLD_SIZE", "RANK", "MASTER_ADDR", "MASTER_PORT", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("said", "lacking"),
+    [
+        ({"WORLD_SIZE": "2"}, "WORLD_SIZE is 2, but RANK, MASTER_ADDR, MASTER_PORT is not set"),
+        ({"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "0"}, "OMPI_COMM_WORLD_SIZE is 2, but MASTER_ADDR, MASTER_PORT is"),
+        ({"PMI_SIZE": "3", "PMI_RANK": "2", "MASTER_ADDR": "h"}, "PMI_SIZE is 3, but MASTER_PORT is not set"),
+    ],
+)
+def test_alone_unless_started_as_one_of_several(unset: pytest.MonkeyPatch, said: dict[str, str], lacking: str) -> None:
     assert join("auto") == (ALONE, "auto")
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.delenv("RANK", raising=False)
-    with pytest.raises(TrainingError, match="RANK"):
+    check_alone("it is done")
+    for name, value in said.items():
+        unset.setenv(name, value)
+    with pytest.raises(TrainingError, match=lacking):
         join("cpu")
+    with pytest.raises(TrainingError, match=rf"it is done by one process, and this is one of \d \({next(iter(said))}\)"):
+        check_alone("it is done")
 
 
 def test_a_process_that_is_gone_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,9 @@
 """A whole run on a tiny model: about 2,000 answer tokens and a few dozen steps."""
 
+import copy
 import json
 import resource
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -304,8 +306,49 @@ def test_a_checkpoint_of_other_heads(finished: Path, llama: LlamaForCausalLM, to
     """The checkpoint of three heads in the run of two."""
     output = with_options(copy_of_data(finished, tmp_path / "heads"), num_heads=2)
     (output / "run" / "checkpoint.safetensors").write_bytes((finished / "run" / "checkpoint.safetensors").read_bytes())
-    with pytest.raises(TrainingError, match=r"checkpoint .* cannot be used: (?s:.*)Delete it to train anew"):
+    with pytest.raises(TrainingError, match=r"checkpoint .* is not of the run that .* describes.*Delete it to train anew on"):
         train(fresh(llama), tokenizer, output, options=replace(OPTIONS, resume=True, num_heads=2))
+
+
+def test_a_checkpoint_of_another_run_with_heads_alike(
+    finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    """All shapes fit; the run would end where the other one ended, and its card would tell the rate of this one."""
+    output = with_options(copy_of_data(finished, tmp_path / "heads"), lr=5e-2)
+    (output / "run" / "checkpoint.safetensors").write_bytes((finished / "run" / "checkpoint.safetensors").read_bytes())
+    with pytest.raises(TrainingError, match=r"checkpoint .* is not of the run that run\.json beside it describes"):
+        train(fresh(llama), tokenizer, output, options=replace(OPTIONS, resume=True, lr=5e-2))
+
+
+def test_a_damaged_checkpoint(finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    output = copy_of_data(finished, tmp_path / "heads")
+    whole = (finished / "run" / "checkpoint.safetensors").read_bytes()
+    (output / "run" / "checkpoint.safetensors").write_bytes(whole[:-9])
+    with pytest.raises(TrainingError, match=r"checkpoint .* cannot be used: (?s:.*)Delete it to train anew on the same data"):
+        train(fresh(llama), tokenizer, output, options=replace(OPTIONS, resume=True))
+
+
+def test_a_model_in_another_format_is_refused_before_answers_are_made(
+    finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    output = copy_of_data(finished, tmp_path / "heads")
+    sorted((output / "run" / "shards").iterdir())[-1].unlink()
+    shards = sorted((output / "run" / "shards").iterdir())
+    other = fresh(copy.deepcopy(llama).to(torch.bfloat16))
+    with pytest.raises(TrainingError, match=r"the model in float32, and it is in bfloat16 now; resume it with --dtype float32"):
+        train(other, tokenizer, output, options=replace(OPTIONS, resume=True))
+    assert sorted((output / "run" / "shards").iterdir()) == shards
+
+
+def test_a_picture_that_the_disk_has_no_room_for(
+    finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    output = tmp_path / "heads"
+    shutil.copytree(finished, output)
+    (output / "loss.png").unlink()
+    (output / "loss.png").mkdir()
+    with pytest.raises(TrainingError, match=r"cannot write .*loss\.png: .*run the same command with --resume"):
+        train(fresh(llama), tokenizer, output, options=replace(OPTIONS, resume=True))
 
 
 def test_an_endpoints_answers_are_trained_on(serve: Serve, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ The heads share the LM head and read embeddings, and what they were trained to r
 Shapes: B rows, T positions, D hidden.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -66,18 +65,6 @@ class Backbone:
             out = self.model.base_model(input_ids=ids_BT, position_ids=positions_BT, use_cache=False)
         states: torch.Tensor = out.last_hidden_state
         return states
-
-    @contextmanager
-    def untouched(self) -> Iterator[None]:
-        """The model as it was, its adapters off: there is no second copy.
-
-        Raises:
-            TrainingError: all its layers are trained, so that it is gone.
-        """
-        if self._adapter is None:
-            raise TrainingError("with backbone='full' the untouched model is gone; use 'lora', or recorded states")
-        with self._adapter.disable_adapter():
-            yield
 
     def save(self, output: Path, tokenizer: PreTrainedTokenizerBase | None, dtype: torch.dtype) -> None:
         """Write the model with everything merged to ``output`` in ``dtype``, and the adapter alone to ``output/adapter``. The end:

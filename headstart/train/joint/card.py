@@ -40,7 +40,7 @@ On answers that the base model wrote itself, in conversations that were held out
 | --- | --- | --- |
 | perplexity | {result.perplexity_before:.4f} | {result.perplexity:.4f} ({result.perplexity_change:+.2%}) |
 | likeliest token the same | | {result.agreement:.2%} |
-
+{_tasks(result, base)}
 ## Speed
 
 Tokens per step by tree size, the root included: greedy answers to held-out prompts, each model's own, decoded step by step. Each
@@ -51,13 +51,35 @@ half of the conversations is decoded with what was learned on the other: a stati
 {_rows([str(nodes), *(_figure(figures, nodes) for figures in _figures(result))] for nodes in SIZES)}
 
 Before: the heads as they were, on {base} ({_based(result.before)}). Now: {_based(result.after)}.
-
+{_decoded(result)}
 | head | top 1 before | top 1 |
 | --- | --- | --- |
 {_rows([str(k + 1), f"{before:.1%}", f"{after:.1%}"] for k, (before, after) in enumerate(_tops(result)))}
 
 These conversations are like those trained on. Other prompts can give fewer tokens per step; measure on your own.
 """
+
+
+def _tasks(result: JointResult, base: str) -> str:
+    if not result.tasks:
+        return ""
+    rows = _rows(
+        [kind, str(each.tasks), str(each.before), f"{each.after} ({each.gained} gained, {each.lost} lost)"]
+        for kind, each in result.tasks.items()
+    )
+    return f"""
+Tasks solved, asked once, greedily (so few tell large losses alone; `headstart bench DIR --base {base}` says more):
+
+| | tasks | {base} | this model |
+| --- | --- | --- | --- |
+{rows}
+"""
+
+
+def _decoded(result: JointResult) -> str:
+    if not result.decoded:
+        return ""
+    return f"Decoded by this model with the new heads, tokens per step: {'; '.join(each.line for each in result.decoded)}.\n"
 
 
 def _figures(result: JointResult) -> tuple[dict[int, float], ...]:

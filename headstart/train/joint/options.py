@@ -63,6 +63,9 @@ class JointOptions:
     quiet: bool = False
     """No progress on stderr."""
 
+    tensorboard: bool = False
+    """Write the curves for TensorBoard, too: tensorboard --logdir OUTPUT/run/tensorboard."""
+
     def __post_init__(self) -> None:
         check_least(self, 1, "layers", "rank", "batch", "rows_at_once")
         check_least(self, 16, "length")
@@ -76,5 +79,5 @@ class JointOptions:
     @property
     def identity(self) -> dict[str, object]:
         """What has to stay the same when a run is resumed: all but how it is shown."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in {"resume", "quiet"}}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in {"resume", "quiet", "tensorboard"}}
         return {**values, "shards": None if self.shards is None else str(self.shards)}

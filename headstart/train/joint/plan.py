@@ -1,12 +1,11 @@
 """How many steps a joint run takes, decided once; a resumed run does the same."""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart.errors import TrainingError
-from headstart.train.atomic_file import write_atomically
+from headstart.train.digest import digest_of_plan
+from headstart.train.run_directory import check_same_options, read_run_file, write_run_file
 
 _FORMAT = 3
 
@@ -23,8 +22,13 @@ class JointPlan:
     compute: str
     """Format of the passes, whatever was faster where the run began."""
 
+    @property
+    def digest(self) -> str:
+        """What a checkpoint is known by: another for each other plan."""
+        return digest_of_plan(asdict(self))
+
     def save(self, path: Path) -> None:
-        write_atomically(path, (json.dumps({"format": _FORMAT, **asdict(self)}, indent=2) + "\n").encode())
+        write_run_file(path, _FORMAT, asdict(self))
 
 
 def read_joint_plan(path: Path, model: str, options: dict[str, Any]) -> JointPlan:
@@ -33,21 +37,6 @@ def read_joint_plan(path: Path, model: str, options: dict[str, Any]) -> JointPla
     Raises:
         TrainingError: there is none, it cannot be read, or it is of another model or other options.
     """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data.pop("format", None) != _FORMAT:
-            raise TrainingError(f"{path} was written by another version; start anew in an empty directory")
-        plan = JointPlan(**data)
-    except FileNotFoundError as error:
-        raise TrainingError(f"there is no run to resume: {path} is missing. Start one without --resume") from error
-    except (ValueError, TypeError, AttributeError) as error:
-        raise TrainingError(f"{path} is malformed: {error}; start anew in an empty directory") from error
-    now = json.loads(json.dumps({"model": model, **options}))
-    before = {"model": plan.model, **plan.options}
-    for name in sorted(before.keys() | now.keys()):
-        if before.get(name) != now.get(name):
-            raise TrainingError(
-                f"the run in {path.parent} was started with {name}={before.get(name)!r}, not {now.get(name)!r}; resume it with the"
-                " same"
-            )
+    plan = read_run_file(path, _FORMAT, JointPlan)
+    check_same_options(path.parent, {"model": plan.model, **plan.options}, {"model": model, **options})
     return plan

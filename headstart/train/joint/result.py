@@ -1,12 +1,15 @@
 """What a joint run came to: the model's quality and the heads' worth, each beside what it was before."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from headstart.train.accuracy import top_shares
+from headstart.train.decoded import Decoded
 from headstart.train.joint.quality import Seen
+from headstart.train.joint.tasks import Solved
 from headstart.train.simulation import cross_simulated
 
 SIZES = (4, 8, 16, 32)
@@ -25,6 +28,11 @@ class Worth:
     steps: int
     """Base-model passes that the figures at 8 nodes stand on."""
     answers: int
+
+    @property
+    def score(self) -> float:
+        """At 8 nodes; NaN where there were no greedy answers."""
+        return (self.grown or self.static).get(8, float("nan"))
 
     @property
     def line(self) -> str:
@@ -55,6 +63,10 @@ class JointResult:
     """The heads as they were, on answers of the untouched model."""
     after: Worth
     """The new heads, on the merged model's own answers to the same prompts."""
+    decoded: list[Decoded] = field(default_factory=list)
+    """A few of the prompts decoded by the merged model with the new heads: tokens per step as they come."""
+    tasks: dict[str, Solved] = field(default_factory=dict)
+    """By kind of task; empty where nobody judged."""
 
     @property
     def perplexity_change(self) -> float:
@@ -72,9 +84,8 @@ def worth_of(seen: Seen, *, grows: bool) -> Worth:
     rank_EK = seen.guesses.rank_EK
     if greedy:  # sampled answers are harder to guess, and the new model's own are all greedy
         rank_EK = torch.cat([rank_EK[span.first : span.first + span.count] for span in greedy])
-    top1_K = [float((rank_K == 0).sum() / (rank_K >= 0).sum().clamp(min=1)) for rank_K in rank_EK.T]
     return Worth(
-        top1_K=top1_K,
+        top1_K=[top_T[0] for top_T in top_shares(rank_EK)],
         static={nodes: each.static for nodes, each in simulated.items()},
         grown={nodes: each.grown for nodes, each in simulated.items()} if grows else {},
         steps=simulated[8].static_steps if simulated else 0,

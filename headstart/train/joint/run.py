@@ -5,45 +5,45 @@ lie in ``OUTPUT/headstart`` and, with LoRA, the adapter in ``OUTPUT/adapter``; `
 Source: Medusa (Cai et al. 2024), sections 2.2.2 and 2.3.2.
 """
 
-import os
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from headstart.drafters.base_check import base_sample
 from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, TrainingError
 from headstart.finding_heads import find_heads, heads_beside
-from headstart.llm import load
-from headstart.models.dtype import DTYPES, dtype_name, resolve_device, resolve_dtype, training_dtype
+from headstart.models.dtype import DTYPES, dtype_name, resolve_device, training_dtype
 from headstart.models.source import find, load_pretrained
+from headstart.train.accuracy import top_shares
 from headstart.train.batches import held_out
 from headstart.train.digest import digest_of_answers, digest_of_heads
 from headstart.train.draft_vocab import frequent_ids
 from headstart.train.joint.backbone import Backbone
-from headstart.train.joint.card import joint_card
 from headstart.train.joint.checkpoint import load_checkpoint, save_checkpoint
+from headstart.train.joint.ending import finish
 from headstart.train.joint.options import JointOptions
 from headstart.train.joint.packing import RowOrder
 from headstart.train.joint.plan import JointPlan, read_joint_plan
 from headstart.train.joint.quality import Seen, look
 from headstart.train.joint.result import JointResult, worth_of
+from headstart.train.joint.tasks import Judge
 from headstart.train.joint.texts import Text, chosen, texts_of
 from headstart.train.joint.trainer import JointTrainer
 from headstart.train.log import Log
+from headstart.train.plot import plot_losses
+from headstart.train.processes import check_alone
 from headstart.train.progress import Reporter
 from headstart.train.recorded import check_alike, read_recorded
-from headstart.train.run import DEFAULT_NODES, HELD_OUT_LEAST, HELD_OUT_SHARE, TREE_NODES, make_output
-from headstart.train.simulation import joint_counts
-from headstart.trees.search import grow
-from headstart.tuning.calibration import fit_calibration
+from headstart.train.run import HELD_OUT_LEAST, HELD_OUT_SHARE
+from headstart.train.run_directory import RUN_FILE, make_output
+from headstart.train.tensorboard import check_tensorboard
+from headstart.train.trainable import check_trainable
+from headstart.train.watch import watched
 
-HEADS = "headstart"
-"""The folder in a model's directory where heads are found."""
 _LOOKED_AT = 120  # held-out answers: enough for figures, seconds to run
 _LOOKS = 2
 _CHECKPOINT_SECONDS = 120.0
@@ -65,28 +65,31 @@ def train_joint(
     *,
     options: JointOptions,
     device: str | torch.device = "auto",
+    judge: Judge | None = None,
     checkpoint_seconds: float = _CHECKPOINT_SECONDS,
 ) -> JointResult:
     """Train ``model`` and its heads together and write both to ``output``.
+
+    ``judge`` is given the model as it was and the model as it is, at the end, and marks what they make of tasks; the card says how
+    many each has solved.
 
     Raises:
         DataError: there are no recorded answers, too few, or they are another model's.
         HeadsError: there are no heads, or they belong to another model.
         TrainingError: there is a run already, there is none to resume or it was started with other heads or answers, peft is
-            missing, the model has fewer layers than are to learn, a loss is not finite, or this is one of several processes.
+            missing, the model is quantised or has fewer layers than are to learn, a loss is not finite, or this is one of several
+            processes.
         ModelNotFoundError, UnsupportedModelError: the model cannot be had, or not for trees.
     """
     begun = time.perf_counter()
-    if (processes := os.environ.get("WORLD_SIZE", "1")) != "1":
-        raise TrainingError(
-            f"model and heads are trained together by one process, and this is one of {processes} (WORLD_SIZE); start it without"
-            " accelerate launch or torchrun"
-        )
+    check_alone("model and heads are trained together")
+    if options.tensorboard:
+        check_tensorboard()
     reporter, where, run = Reporter(quiet=options.quiet), resolve_device(device), output / "run"
     directory, heads, shards = _given(model, options)
-    plan = read_joint_plan(run / "run.json", model, options.identity) if options.resume else None
+    plan = read_joint_plan(run / RUN_FILE, model, options.identity) if options.resume else None
     if plan is None:
-        if (run / "run.json").exists():
+        if (run / RUN_FILE).exists():
             raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
         make_output(run)
     compute = plan.compute if plan else _compute(options, where)
@@ -109,7 +112,7 @@ def train_joint(
         if options.minutes is not None:
             trainer.steps = max(4, int(options.minutes * 60 / trainer.seconds_per_step()))
         plan = JointPlan(model, options.identity, trainer.steps, given, compute)
-        plan.save(run / "run.json")
+        plan.save(run / RUN_FILE)
     elif plan.given != given:
         raise TrainingError(
             f"the heads, or the answers in {shards}, are not those that the run in {run} was started with; put them back, or start"
@@ -119,8 +122,11 @@ def train_joint(
         f"{len(data.texts):,} answers, {trainer.order.per_epoch:,} steps an epoch, {trainer.steps:,} steps; perplexity"
         f" {before.quality.perplexity:.4f} before, {worth_of(before, grows=heads.config.kind == 'medusa').line}"
     )
-    _train(trainer, data, before, run, reporter, checkpoint_seconds)
-    return _finish(trainer, model, tokenizer, data, before, output, options, reporter, begun)
+    _train(trainer, plan, data, before, run, options, reporter, checkpoint_seconds)
+    result = finish(trainer, model, tokenizer, data.kept, before, output, options, reporter, judge=judge, begun=begun)
+    if not plot_losses(Log(run / "log.jsonl").entries(), output / "loss.png"):
+        reporter.say("no loss plot: matplotlib is missing (pip install 'headstart[train]')")
+    return result
 
 
 def _given(model: str, options: JointOptions) -> tuple[HeadsDirectory, MedusaHeads, Path]:
@@ -149,6 +155,7 @@ def _backbone(
 ) -> tuple[Backbone, PreTrainedTokenizerBase | None]:
     # what LoRA leaves alone needs no more precision than the passes have; what is trained does
     pretrained, tokenizer, name = load_pretrained(find(model), compute if options.backbone == "lora" else torch.float32, device)
+    check_trainable(pretrained, model)
     return Backbone(pretrained, name, options, compute), tokenizer
 
 
@@ -186,107 +193,43 @@ def _by_frequency(heads: MedusaHeads, texts: list[Text]) -> torch.Tensor:
     return places[places >= 0]
 
 
-def _train(trainer: JointTrainer, data: _Data, before: Seen, run: Path, reporter: Reporter, checkpoint_seconds: float) -> None:
+def _train(
+    trainer: JointTrainer,
+    plan: JointPlan,
+    data: _Data,
+    before: Seen,
+    run: Path,
+    options: JointOptions,
+    reporter: Reporter,
+    checkpoint_seconds: float,
+) -> None:
     path, log = run / "checkpoint.safetensors", Log(run / "log.jsonl")
-    load_checkpoint(path, trainer)
-    log.rewind(trainer.step)
+    load_checkpoint(path, trainer, plan.digest)
     every = max(1, trainer.steps // _LOOKS)
     saved = time.perf_counter()
-    with reporter.bar("steps", trainer.steps, done=trainer.step) as bar:
+    board = run / "tensorboard" if options.tensorboard else None
+    heads = trainer.heads.config
+    with watched(log, reporter, heads=heads.num_heads, steps=trainer.steps, done=trainer.step, tensorboard=board) as watch:
         while trainer.step < trainer.steps:
             report = trainer.train_step()
-            log.write("step", **asdict(report))
-            bar.advance(1, f"loss {report.own:.3f}, heads {report.loss:.3f}")
+            watch.step(**asdict(report))
             done = trainer.step == trainer.steps
             if trainer.step % every == 0 and not done:
                 now = look(trainer.backbone, trainer.objective, data.kept, trainer.order.length)
-                figures = _compared(before, now)
-                log.write("evaluation", step=report.step, **figures)
+                worth, figures = worth_of(now, grows=heads.kind == "medusa"), _compared(before, now)
+                watch.evaluation(report.step, top_KT=top_shares(now.guesses.rank_EK), score=worth.score, **figures)
                 told = ", ".join(f"{name} {value:.4f}" for name, value in figures.items())
                 reporter.say(f"step {trainer.step:,}: loss {report.own:.3f}, heads {report.loss:.3f}; held out {told}")
             if done or time.perf_counter() - saved > checkpoint_seconds:
-                save_checkpoint(path, trainer)
+                save_checkpoint(path, trainer, plan.digest)
                 saved = time.perf_counter()
 
 
 def _compared(before: Seen, now: Seen) -> dict[str, float]:
-    ranks = [(seen.guesses.rank_EK[:, 0] == 0).float().mean() for seen in (before, now)]
+    first = [top_shares(seen.guesses.rank_EK)[0][0] for seen in (before, now)]
     return {
         "perplexity_change": now.quality.perplexity / before.quality.perplexity - 1,
         "agreement": now.quality.agreement(before.quality),
-        "top1_first_head_before": float(ranks[0]),
-        "top1_first_head": float(ranks[1]),
+        "top1_first_head_before": first[0],
+        "top1_first_head": first[1],
     }
-
-
-def _finish(
-    trainer: JointTrainer,
-    base: str,
-    tokenizer: PreTrainedTokenizerBase | None,
-    data: _Data,
-    before: Seen,
-    output: Path,
-    options: JointOptions,
-    reporter: Reporter,
-    begun: float,
-) -> JointResult:
-    """Merge, write the model, let it answer the held-out prompts, make the heads' tree from that, and say what all is worth."""
-    backbone, heads = trainer.backbone, trainer.heads.eval()
-    kept = resolve_dtype(options.dtype, backbone.device)  # the format that the model is used in, whatever it was trained in
-    backbone.save(output, tokenizer, kept)
-    grows = heads.config.kind == "medusa"
-    merged = look(backbone, trainer.objective, data.kept, options.length)
-    llm = load(output, heads=None, drafter="none", device=backbone.device, dtype=kept, bitwise=False)
-    asked = [text for text in data.kept if text.greedy] or data.kept
-    longest = max(text.answer for text in data.kept)
-    outs = llm.generate([text.ids[: text.prompt].tolist() for text in asked], max_new_tokens=longest, temperature=0.0)
-    own = [_own_text(text, list(out.token_ids), options.length) for text, out in zip(asked, outs, strict=True)]
-    if all(text.answer < 2 for text in own):
-        raise TrainingError(
-            f"the trained model, which is in {output}, answers every held-out prompt with a single token, so that there is nothing"
-            " to make a tree from. Train with a lower --lr or fewer steps"
-        )
-    seen = look(backbone, trainer.objective, own, options.length)
-    counts, total = joint_counts(seen.guesses.rank_EK, seen.spans)
-    tree = grow(counts, TREE_NODES)
-    result = JointResult(
-        directory=output,
-        steps=trainer.step,
-        tokens=_tokens(trainer),
-        seconds=time.perf_counter() - begun,
-        perplexity_before=before.quality.perplexity,
-        perplexity=merged.quality.perplexity,
-        agreement=merged.quality.agreement(before.quality),
-        judged=len(before.quality.nats_A),
-        before=worth_of(before, grows=grows),
-        after=worth_of(seen, grows=grows),
-    )
-    heads.config = replace(heads.config, base_model=output.name)
-    card = joint_card(heads, base, result, options)
-    HeadsDirectory(
-        heads.cpu(),
-        tree,
-        nodes=min(DEFAULT_NODES, len(tree)),
-        base_check=base_sample(llm.model),
-        counts=dict(counts.most_common(512)),
-        total=total,
-        calibration=fit_calibration(seen.guesses.log_q_EKR, seen.guesses.rank_EK.long()),
-        predicted=result.to_dict(),
-        card=card,
-    ).save_pretrained(output / HEADS)
-    (output / "README.md").write_text(card, encoding="utf-8")
-    reporter.say(
-        f"model and heads are in {output}: perplexity {result.perplexity_change:+.2%}, likeliest token the same"
-        f" {result.agreement:.2%} (n = {result.judged:,}); before {result.before.line}; now {result.after.line}"
-    )
-    return result
-
-
-def _own_text(text: Text, answer: list[int], length: int) -> Text:
-    """The same prompt with the new model's answer."""
-    ids = torch.cat([text.ids[: text.prompt], torch.tensor(answer, dtype=torch.int64)])[: length + 1]
-    return replace(text, ids=ids, states_SD=None, greedy=True)
-
-
-def _tokens(trainer: JointTrainer) -> int:
-    return sum(len(text.ids) - 1 for step in range(trainer.step) for row in trainer.order[step] for text in row)

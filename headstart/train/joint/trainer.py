@@ -32,6 +32,8 @@ class StepReport:
 
     step: int
     """From 0."""
+    positions: int
+    """Tokens that the model was run over."""
     own: float
     """Mean cross-entropy of the model itself on the answers, in nats."""
     loss: float
@@ -103,7 +105,8 @@ class JointTrainer:
                 heads_K = [before + added for before, added in zip(heads_K, sums.heads_K, strict=True)]
         norm = float(torch.nn.utils.clip_grad_norm_(self._model_parameters, _CLIP))
         heads_norm = float(torch.nn.utils.clip_grad_norm_(self._head_parameters, _CLIP))
-        report = _report(step, own, heads_K, whole, rate, weight, norm, heads_norm)
+        positions = sum(len(text.ids) - 1 for row in self.order[step] for text in row)
+        report = _report(step, positions, own, heads_K, whole, rate=rate, head_weight=weight, norm=norm, heads_norm=heads_norm)
         heads_loss = report.loss if any(whole.heads_K) else 0.0
         if not all(map(math.isfinite, (report.own, heads_loss, norm, heads_norm))):
             self.optimizer.zero_grad(set_to_none=True)
@@ -139,13 +142,24 @@ def _together(labels: Sequence[Labels]) -> Labels:
 
 
 def _report(
-    step: int, own: float, heads_K: list[float], whole: Labels, rate: float, weight: float, norm: float, heads_norm: float
+    step: int,
+    positions: int,
+    own: float,
+    heads_K: list[float],
+    whole: Labels,
+    *,
+    rate: float,
+    head_weight: float,
+    norm: float,
+    heads_norm: float,
 ) -> StepReport:
     loss_K = [nats / count if count else float("nan") for nats, count in zip(heads_K, whole.heads_K, strict=True)]
     present = [DECAY**k * nats for k, nats in enumerate(loss_K) if whole.heads_K[k]]
     # a batch of answers of one token each has nothing for the heads
     loss = sum(present) / sum(DECAY**k for k in range(len(loss_K))) if present else float("nan")
-    return StepReport(step, own / whole.answer, loss, loss_K, rate, weight, norm, heads_norm)
+    return StepReport(
+        step, positions, own / whole.answer, loss, loss_K, rate=rate, head_weight=head_weight, norm=norm, heads_norm=heads_norm
+    )
 
 
 def _optimizer(backbone: Backbone, heads: MedusaHeads, options: JointOptions) -> torch.optim.AdamW:

@@ -8,8 +8,11 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrai
 from headstart.errors import TrainingError
 from headstart.models.config_facts import context_length
 from headstart.models.source import find, load_pretrained
+from headstart.text.tokenizer import Tokenizer
 from headstart.train.mtp.options import MtpOptions
 from headstart.train.mtp.stream import step_seed
+from headstart.train.trainable import check_trainable
+from headstart.train.vocabulary import check_vocabulary
 
 _CONTEXTS = 2
 """Context length of a new model, in training lengths."""
@@ -40,14 +43,16 @@ def given_model(name: str, length: int, device: torch.device) -> tuple[PreTraine
     """A model to continue on texts of so many positions, in float32, and its tokenizer.
 
     Raises:
-        TrainingError: it has no tokenizer, or none that can end a text; its context is shorter; its weights are quantised.
+        TrainingError: it has no tokenizer, none that can end a text, or another model's; its context is shorter; its weights are
+            quantised.
         ModelNotFoundError, UnsupportedModelError: it cannot be loaded.
     """
     model, tokenizer, _ = load_pretrained(find(name), torch.float32, device)
     if tokenizer is None or tokenizer.eos_token_id is None:
         raise TrainingError(f"{name} came without a tokenizer that has an end-of-text token; put one beside the model")
-    if getattr(model, "hf_quantizer", None) is not None:
-        raise TrainingError(f"{name} is quantised, and weights of a few bits cannot be trained; name the model before that")
+    check_trainable(model, name)
+    embeddings: Any = model.get_input_embeddings()
+    check_vocabulary(Tokenizer(tokenizer).vocab_size, int(embeddings.weight.shape[0]))
     context = context_length(model.config.get_text_config(), None)
     if length > context:
         raise TrainingError(f"length is {length}, and {name} has a context of {context} positions; give a smaller --length")

@@ -8,6 +8,7 @@ from typing import Literal
 from headstart.errors import InvalidParameterError
 from headstart.ranges import check_above_zero, check_least
 
+_OF_NEW_MODELS = ("vocab_size", "layers", "hidden_size", "attention_heads", "kv_heads", "intermediate_size")
 _COUNTS = ("heads", "layers", "hidden_size", "attention_heads", "kv_heads", "intermediate_size", "batch")
 
 
@@ -34,9 +35,9 @@ class MtpOptions:
     tokens: int = 1_000_000
     """Tokens to train on; the text is read again when it is at its end."""
     vocab_size: int = 1024
-    """Of the tokenizer, which is learned from the text."""
+    """Of the tokenizer of a model from scratch, which is learned from the text."""
     layers: int = 4
-    """Layers of the model: its trunk and the one that is its first head."""
+    """Of a model from scratch: its trunk and the one that is its first head."""
     hidden_size: int = 128
     """Of a model from scratch."""
     attention_heads: int = 4
@@ -55,8 +56,12 @@ class MtpOptions:
     """Tokens that are kept from training, for the figures in the model card."""
     seed: int = 0
     """Everything random follows from it."""
+    resume: bool = False
+    """Go on with the run that was interrupted in the output directory."""
     quiet: bool = False
     """No progress on stderr."""
+    tensorboard: bool = False
+    """Write the curves for TensorBoard, too: tensorboard --logdir OUTPUT/run/tensorboard."""
 
     def __post_init__(self) -> None:
         check_least(self, 1, *_COUNTS)
@@ -84,6 +89,9 @@ class MtpOptions:
                     f"{name} is {getattr(self, name)}; expected at least {least}, 16 texts of {self.length}"
                 )
         check_above_zero(self, "lr")
+        for name in _OF_NEW_MODELS:
+            if self.model is not None and getattr(self, name) != getattr(MtpOptions, name):
+                raise InvalidParameterError(f"both model and {name} were given; {self.model} is as it is, so leave {name} out")
         if self.head_weights:
             self._check_weights()
 
@@ -92,6 +100,13 @@ class MtpOptions:
             raise InvalidParameterError(f"{len(self.head_weights)} head_weights for {self.heads} heads; expected one for each")
         if not all(0 <= weight < math.inf for weight in self.head_weights) or not self.head_weights[0]:
             raise InvalidParameterError(f"head_weights are {self.head_weights}; expected numbers from 0 on, the first one above 0")
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What has to stay the same when a run is resumed: all but how it is shown."""
+        shown = {"resume", "quiet", "tensorboard"}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in shown}
+        return {**values, "text": [str(path) for path in self.text]}
 
     @property
     def weights(self) -> tuple[float, ...]:

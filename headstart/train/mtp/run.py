@@ -1,7 +1,7 @@
 """A multi-token training run from text to a model that drafts for itself.
 
-``OUTPUT`` becomes an ordinary model directory (trunk and first head), ``OUTPUT/headstart`` the heads directory of the others, and
-``OUTPUT/log.jsonl`` holds every step.
+``OUTPUT`` becomes an ordinary model directory (trunk and first head), ``OUTPUT/headstart`` the heads directory of the others.
+``OUTPUT/log.jsonl`` holds every step, and ``OUTPUT/run`` what a resumed run needs.
 """
 
 import time
@@ -18,23 +18,31 @@ from headstart.drafters.base_check import base_sample
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, TrainingError
 from headstart.llm import LLM, load
-from headstart.models.dtype import resolve_device
+from headstart.models.dtype import DTYPES, dtype_name, resolve_device, training_dtype
 from headstart.models.quiet import no_progress_bars
 from headstart.text.tokenizer import Tokenizer
+from headstart.train.digest import digest_of_tensors
 from headstart.train.log import Log
 from headstart.train.mtp.byte_pairs import learn_tokenizer
 from headstart.train.mtp.card import mtp_card
+from headstart.train.mtp.checkpoint import load_checkpoint, save_checkpoint
 from headstart.train.mtp.corpus import documents
 from headstart.train.mtp.evaluation import guesses_on, on_true_text
 from headstart.train.mtp.headed_model import HeadedModel, headed
 from headstart.train.mtp.measurement import SIZES, measured, own_texts
 from headstart.train.mtp.new_model import given_model, new_model
 from headstart.train.mtp.options import MtpOptions
+from headstart.train.mtp.plan import MtpPlan, read_mtp_plan
 from headstart.train.mtp.result import MtpResult
 from headstart.train.mtp.stream import held_out, stream_of, texts_in_order
 from headstart.train.mtp.trainer import MtpTrainer
+from headstart.train.plot import plot_losses
+from headstart.train.processes import check_alone
 from headstart.train.progress import Reporter
+from headstart.train.run_directory import RUN_FILE, make_output
 from headstart.train.simulation import cross_simulated, joint_counts
+from headstart.train.tensorboard import check_tensorboard
+from headstart.train.watch import watched
 from headstart.trees.search import grow
 from headstart.tuning.calibration import fit_calibration
 
@@ -47,19 +55,32 @@ PROMPT_TOKENS, PIECES, LEAST_PIECES = 32, 48, 4
 measuring."""
 TEMPERATURES = (0.0, 1.0)
 _SAID = 10  # times in a run that its standing is said
+_CHECKPOINT_SECONDS = 120.0
 
 
-def train_mtp(output: Path, *, options: MtpOptions, device: str | torch.device = "auto") -> MtpResult:
+def train_mtp(
+    output: Path,
+    *,
+    options: MtpOptions,
+    device: str | torch.device = "auto",
+    checkpoint_seconds: float = _CHECKPOINT_SECONDS,
+) -> MtpResult:
     """Train a model with ``options.heads`` heads, write it to ``output``, and measure it.
 
     Raises:
         DataError: the text is missing, malformed or too short.
-        TrainingError: there is something in ``output`` already, it cannot be written to, or a loss is not finite.
+        TrainingError: there is something in ``output`` already, there is no run to resume or it was started with another text or
+            model, ``output`` cannot be written to, a loss is not finite, or this is one of several processes.
         ModelNotFoundError, UnsupportedModelError: the model to continue cannot be had, or not with such heads.
     """
     begun = time.perf_counter()
-    reporter, where = Reporter(quiet=options.quiet), resolve_device(device)
-    _make(output)
+    check_alone("such models are trained")
+    if options.tensorboard:
+        check_tensorboard()
+    reporter, where, run = Reporter(quiet=options.quiet), resolve_device(device), output / "run"
+    plan = read_mtp_plan(run / RUN_FILE, options.identity) if options.resume else None
+    if plan is None:
+        _make(output)
     texts, kept = held_out(documents(options.text))
     model, tokenizer, end = _model(options, texts, where)
     stream_S = stream_of(texts, Tokenizer(tokenizer), end)
@@ -67,9 +88,18 @@ def train_mtp(output: Path, *, options: MtpOptions, device: str | torch.device =
     if len(kept_S) < (least := LEAST_PIECES * (options.length + options.heads)):
         raise DataError(f"{len(kept_S)} tokens of text were held out, a twentieth of it; expected at least {least}. Give more text")
     head = headed(model, options.heads - 1, options.head)
-    trainer = MtpTrainer(head, stream_S, options, where)
+    given = f"{digest_of_tensors({'text': stream_S, 'held out': kept_S})} {digest_of_tensors(dict(model.named_parameters()))}"
+    if plan is None:
+        plan = MtpPlan(options.identity, given, dtype_name(training_dtype(where)))
+        make_output(run)
+        plan.save(run / RUN_FILE)
+    elif plan.given != given:
+        raise TrainingError(f"the text, or the model, is not what the run in {run} was started with; put it back, or start anew")
+    trainer = MtpTrainer(head, stream_S, options, where, DTYPES[plan.compute])
     reporter.say(f"{len(stream_S):,} tokens of text; {trainer.steps:,} steps, {options.heads} heads")
-    _train(trainer, Log(output / LOG, "Make room and train again"), reporter)
+    log = Log(output / LOG)
+    _train(trainer, plan, log, run, options, reporter, checkpoint_seconds)
+    plot_losses(log.entries(), output / "loss.png")
     _save_model(model, tokenizer, output)
     known = on_true_text(head, texts_in_order(kept_S, options.length, options.heads, options.batch))
     result = MtpResult(
@@ -95,12 +125,13 @@ def train_mtp(output: Path, *, options: MtpOptions, device: str | torch.device =
 def _make(output: Path) -> None:
     try:
         output.mkdir(parents=True, exist_ok=True)
-        taken = next((path for path in output.iterdir() if path.name != LOG), None)
+        taken = next(output.iterdir(), None)
     except OSError as error:
         raise TrainingError(f"cannot write to {output}: {error.strerror or error}; choose another output directory") from error
+    if (output / "run" / RUN_FILE).exists():
+        raise TrainingError(f"there is a run in {output} already; go on with it by --resume, or choose another output directory")
     if taken is not None:
         raise TrainingError(f"{output} is not empty (it holds {taken.name}); choose another output directory")
-    (output / LOG).unlink(missing_ok=True)  # all that a run leaves behind that failed before there was a model
 
 
 def _model(options: MtpOptions, texts: Sequence[str], device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, int]:
@@ -114,16 +145,25 @@ def _model(options: MtpOptions, texts: Sequence[str], device: torch.device) -> t
     return model.to(device), learned, end
 
 
-def _train(trainer: MtpTrainer, log: Log, reporter: Reporter) -> None:
+def _train(
+    trainer: MtpTrainer, plan: MtpPlan, log: Log, run: Path, options: MtpOptions, reporter: Reporter, checkpoint_seconds: float
+) -> None:
+    path = run / "checkpoint.safetensors"
+    load_checkpoint(path, trainer, plan.digest)
     every = max(1, trainer.steps // _SAID)
-    with reporter.bar("steps", trainer.steps) as bar:
-        for step in range(trainer.steps):
-            report = trainer.train_step(step)
-            log.write("step", **asdict(report))
-            bar.advance(1, f"loss {report.loss:.3f}")
-            if (step + 1) % every == 0 or step + 1 == trainer.steps:
-                each = ", ".join("off" if loss is None else f"{loss:.3f}" for loss in report.loss_N)
-                reporter.say(f"step {step + 1:,}: loss by head {each}")
+    saved = time.perf_counter()
+    board = run / "tensorboard" if options.tensorboard else None
+    with watched(log, reporter, heads=options.heads, steps=trainer.steps, done=trainer.step, tensorboard=board) as watch:
+        while trainer.step < trainer.steps:
+            report = trainer.train_step()
+            watch.step(**asdict(report))
+            done = trainer.step == trainer.steps
+            if trainer.step % every == 0 or done:
+                each = ", ".join("off" if loss is None else f"{loss:.3f}" for loss in report.loss_K)
+                reporter.say(f"step {trainer.step:,}: loss by head {each}")
+            if done or time.perf_counter() - saved > checkpoint_seconds:
+                save_checkpoint(path, trainer, plan.digest)
+                saved = time.perf_counter()
     trainer.end()
 
 
@@ -133,7 +173,7 @@ def _save_model(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, outp
             model.save_pretrained(output)
         tokenizer.save_pretrained(output)
     except (OSError, SafetensorError) as error:
-        raise TrainingError(f"cannot write the model to {output}: {error}; make room and train again") from error
+        raise TrainingError(f"cannot write the model to {output}: {error}; make room and resume") from error
 
 
 def _with_heads(head: HeadedModel, result: MtpResult, kept_S: torch.Tensor, options: MtpOptions, device: torch.device) -> MtpResult:

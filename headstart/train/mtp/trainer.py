@@ -12,7 +12,6 @@ import torch
 from torch import nn
 
 from headstart.errors import TrainingError
-from headstart.models.dtype import training_dtype
 from headstart.train.mtp.curriculum import weights_at
 from headstart.train.mtp.headed_model import HeadedModel, matrix_parameters
 from headstart.train.mtp.objective import backward_by_heads
@@ -31,38 +30,43 @@ class StepReport:
 
     step: int
     """From 0."""
+    positions: int
     loss: float
     """The weighted sum."""
-    loss_N: list[float | None]
-    """Of each head, in nats; None for one that the schedule leaves out."""
+    loss_K: list[float | None]
+    """Of each head, the first one included, in nats; None for one that the schedule leaves out."""
     rate: float
-    grad_norm: float
+    norm: float
+    """Of the gradient."""
 
 
 class MtpTrainer:
-    """A model, its heads and an optimizer.
+    """A model, its heads and an optimizer. The state is in ``named``, ``optimizer``, ``step`` and ``operations`` alone.
 
     ``operations`` counts the floating-point operations of the steps so far: 6 for each token and each number of a matrix that it is
     multiplied by (two forward, four backward). Attention's own products are left out.
     """
 
-    def __init__(self, headed: HeadedModel, stream: torch.Tensor, options: MtpOptions, device: torch.device) -> None:
-        self.headed, self.device, self.steps = headed, device, options.steps
+    def __init__(
+        self, headed: HeadedModel, stream: torch.Tensor, options: MtpOptions, device: torch.device, compute: torch.dtype
+    ) -> None:
+        """``compute``: the format of the products."""
+        self.headed, self.device, self.steps, self.step = headed, device, options.steps, 0
         self.operations = 0.0
         self._set_training(True)
         self._options = options
         self._crops = Crops(stream, length=options.length, ahead=options.heads, batch=options.batch, seed=options.seed)
-        self.parameters = _distinct(headed)
-        self.optimizer = _optimizer(self.parameters, options.lr)
-        self._dtype = training_dtype(device)
+        self.named = _named(headed)
+        self.optimizer = _optimizer(list(self.named.values()), options.lr)
+        self._dtype = compute
 
-    def train_step(self, step: int) -> StepReport:
+    def train_step(self) -> StepReport:
         """One step.
 
         Raises:
             TrainingError: loss or gradient are not finite.
         """
-        options = self._options
+        options, step = self._options, self.step
         rate = learning_rate(step, self.steps, options.lr)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -76,7 +80,7 @@ class MtpTrainer:
             losses = backward_by_heads(
                 trunk, list(self.headed.layers), self.headed.unembed, self.headed.vocab_size, ids_BT, weights
             )
-        norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, _CLIP))
+        norm = float(torch.nn.utils.clip_grad_norm_(list(self.named.values()), _CLIP))
         loss = sum(weight * nats for weight, nats in zip(weights, losses, strict=True) if nats is not None)
         if not (math.isfinite(loss) and math.isfinite(norm)):
             raise TrainingError(
@@ -85,8 +89,10 @@ class MtpTrainer:
             )
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        self.operations += options.batch * options.length * self.token_operations(sum(loss is not None for loss in losses))
-        return StepReport(step, loss, losses, rate, norm)
+        positions = options.batch * options.length
+        self.operations += positions * self.token_operations(sum(loss is not None for loss in losses))
+        self.step += 1
+        return StepReport(step, positions, loss, losses, rate, norm)
 
     def end(self) -> None:
         """Training is over: from here on model and heads are what they are when they decode, without dropout."""
@@ -103,9 +109,15 @@ class MtpTrainer:
         return 6.0 * (own + (heads - 1) * further)
 
 
-def _distinct(headed: HeadedModel) -> list[nn.Parameter]:
-    """Every parameter once: a tied LM head is the embedding."""
-    return list({id(p): p for p in (*headed.model.parameters(), *headed.layers.parameters()) if p.requires_grad}.values())
+def _named(headed: HeadedModel) -> dict[str, nn.Parameter]:
+    """Every parameter once, by name: a tied LM head is the embedding."""
+    first: dict[int, tuple[str, nn.Parameter]] = {}
+    parts: dict[str, Any] = {"model": headed.model, "layers": headed.layers}
+    for part, module in parts.items():
+        for name, parameter in module.named_parameters():
+            if parameter.requires_grad:
+                first.setdefault(id(parameter), (f"{part}.{name}", parameter))
+    return dict(first.values())
 
 
 def _optimizer(parameters: list[nn.Parameter], rate: float) -> torch.optim.AdamW:

@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -15,8 +16,10 @@ import headstart
 from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, HeadstartError, InvalidParameterError, TrainingError
+from headstart.models.source import load_pretrained
 from headstart.train.joint.options import JointOptions
 from headstart.train.joint.run import train_joint
+from headstart.train.joint.tasks import Solved
 from headstart.train.joint.texts import texts_of
 from headstart.train.joint.trainer import JointTrainer, StepReport
 from headstart.train.recorded import read_recorded
@@ -33,7 +36,16 @@ OPTIONS = JointOptions(
 def test_a_run_ends_with_a_model_that_drafts_for_itself(place: Place, tmp_path: Path, backbone: str) -> None:
     output = tmp_path / "out"
     options = replace(OPTIONS, heads=place.heads, backbone=backbone)
-    result = train_joint(place.model, output, options=options, device="cpu")
+    judged: list[str] = []
+
+    def judge(llm: headstart.LLM) -> dict[str, dict[str, bool]]:
+        """Says that the model as it was solves the first of two tasks, and the new one the second."""
+        judged.append(llm.model.facts.name)
+        return {"letters": {"a": len(judged) == 1, "b": len(judged) == 2}}
+
+    result = train_joint(place.model, output, options=options, device="cpu", judge=judge)
+    assert judged == [place.model, str(output)]
+    assert result.tasks == {"letters": Solved(tasks=2, before=1, after=1, gained=1, lost=1)}
     llm = headstart.load(output, device="cpu", dtype="float32")
     prompt = list(range(10, 20))
     drafted = llm.generate(prompt, max_new_tokens=24, temperature=0.0, ignore_eos=True, nodes=4)
@@ -53,6 +65,20 @@ def test_a_run_ends_with_a_model_that_drafts_for_itself(place: Place, tmp_path: 
     card = (output / "README.md").read_text()
     assert f"{result.perplexity:.4f}" in card
     assert f"{result.agreement:.2%}" in card
+    assert "| letters | 2 | 1 | 1 (1 gained, 1 lost) |" in card
+    assert [each.drafter for each in result.decoded] == ["medusa", "medusa-static"]
+    for each in result.decoded:
+        assert each.line in card
+        assert 1.0 <= each.tokens_per_step <= 3.0
+    assert (output / "loss.png").stat().st_size > 1000
+    entries = [json.loads(line) for line in (output / "run" / "log.jsonl").read_text().splitlines()]
+    steps = [entry for entry in entries if entry["event"] == "step"]
+    assert [entry["step"] for entry in steps] == list(range(result.steps))
+    assert sum(entry["positions"] for entry in steps) == result.tokens
+    (half,) = [entry for entry in entries if entry["event"] == "evaluation"]
+    assert len(half["top_KT"]) == 2
+    assert half["top_KT"][0][0] == half["top1_first_head"]
+    assert half["score"] >= 1
     assert HeadsDirectory.from_pretrained(output / "headstart").predicted["perplexity"] == pytest.approx(result.perplexity)
 
 
@@ -64,7 +90,7 @@ def test_what_nothing_changed_is_measured_the_same_before_and_after(
     rounded = LlamaForCausalLM.from_pretrained(place.model, dtype=torch.bfloat16)
     rounded.save_pretrained(tmp_path / "model")
     monkeypatch.setattr("headstart.train.joint.run.training_dtype", lambda device: torch.float32)
-    monkeypatch.setattr("headstart.train.joint.run.resolve_dtype", lambda dtype, device: torch.bfloat16)
+    monkeypatch.setattr("headstart.train.joint.ending.resolve_dtype", lambda dtype, device: torch.bfloat16)
     options = replace(OPTIONS, heads=place.heads, backbone=backbone, dtype="auto", lr=1e-12, dropout=0.0, epochs=0.5)
     result = train_joint(str(tmp_path / "model"), tmp_path / "out", options=options, device="cpu")
     assert {tensor.dtype for tensor in load_file(tmp_path / "out" / "model.safetensors").values()} == {torch.bfloat16}
@@ -138,6 +164,9 @@ def test_a_resumed_run_ends_with_the_same_bits(place: Place, tmp_path: Path, mon
     (tmp_path / "killed" / "run" / "run.json").write_text(saved.replace('"shards": null', f'"shards": "{moved}"'))
     with pytest.raises(TrainingError, match=r"the answers in .*shards, are not those that the run in .* was started with"):
         train_joint(place.model, tmp_path / "killed", options=replace(options, resume=True, shards=moved), device="cpu")
+    (tmp_path / "killed" / "run" / "run.json").write_text(saved.replace('"lr": 0.002', '"lr": 0.1'))
+    with pytest.raises(TrainingError, match=r"checkpoint .* is not of the run that run\.json beside it describes"):
+        train_joint(place.model, tmp_path / "killed", options=replace(options, resume=True, lr=0.1), device="cpu")
     (tmp_path / "killed" / "run" / "run.json").write_text(saved)
     with pytest.raises(TrainingError, match="there is a run"):
         train_joint(place.model, tmp_path / "killed", options=options, device="cpu")
@@ -165,6 +194,19 @@ def test_several_processes_are_refused(place: Place, tmp_path: Path, monkeypatch
     with pytest.raises(TrainingError, match="one of 2"):
         train_joint(place.model, tmp_path / "out", options=replace(OPTIONS, heads=place.heads), device="cpu")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_quantised_model_is_refused(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its packed weights have no gradient, and a merged adapter could not be packed again, which would show at the end."""
+
+    def quantised(*given: Any) -> Any:
+        pretrained, tokenizer, name = load_pretrained(*given)
+        pretrained.hf_quantizer = object()
+        return pretrained, tokenizer, name
+
+    monkeypatch.setattr("headstart.train.joint.run.load_pretrained", quantised)
+    with pytest.raises(TrainingError, match=r"model is quantised, and weights of a few bits cannot be trained"):
+        train_joint(place.model, tmp_path / "out", options=replace(OPTIONS, heads=place.heads), device="cpu")
 
 
 def test_answers_of_another_model_are_refused(place: Place, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What can be asked of multi-token training."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from headstart.train.mtp.options import MtpOptions
         ({"held_out": 100}, "held_out is 100"),
         ({"lr": 0.0}, "lr is 0.0"),
         ({"lr": float("nan")}, "lr is nan"),
+        ({"model": "m", "hidden_size": 64}, "both model and hidden_size were given; m is as it is"),
         ({"head_weights": (1.0, 1.0)}, "2 head_weights for 4 heads"),
         ({"head_weights": (0.0, 1.0, 1.0, 1.0)}, "the first one above 0"),
         ({"head_weights": (1.0, -1.0, 1.0, 1.0)}, "expected numbers from 0 on"),
@@ -35,6 +37,13 @@ def test_mistakes(given: dict[str, Any], message: str) -> None:
 def test_weights_are_one_each_unless_given() -> None:
     assert MtpOptions(heads=3).weights == (1.0, 1.0, 1.0)
     assert MtpOptions(heads=2, head_weights=(1.0, 0.3)).weights == (1.0, 0.3)
+
+
+def test_identity_is_all_but_how_a_run_is_shown() -> None:
+    first = MtpOptions(text=(Path("a"),))
+    assert first.identity == MtpOptions(text=(Path("a"),), resume=True, quiet=True, tensorboard=True).identity
+    assert first.identity["text"] == ["a"]
+    assert first.identity != MtpOptions(text=(Path("a"),), schedule="grow").identity
 
 
 def test_steps_are_tokens_over_the_batch() -> None:

@@ -2,13 +2,15 @@
 
 import copy
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM, LlamaForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 import headstart
 from headstart.drafters.heads_directory import HeadsDirectory
@@ -19,7 +21,7 @@ from headstart.train.mtp.headed_model import headed
 from headstart.train.mtp.options import MtpOptions
 from headstart.train.mtp.result import MtpResult
 from headstart.train.mtp.run import train_mtp
-from headstart.train.mtp.trainer import MtpTrainer
+from headstart.train.mtp.trainer import MtpTrainer, StepReport
 from tests.tiny_models import build
 
 LINES = ["one two three four five six seven\n", "red green blue red green blue\n", "a b c d e f g h i j k l m n o p\n"]
@@ -52,6 +54,12 @@ def options(text: Path) -> MtpOptions:
     )
 
 
+def continued(options: MtpOptions, trained: MtpResult, **changed: Any) -> MtpOptions:
+    """The options to go on with a model whose shape is given."""
+    shape = ("vocab_size", "layers", "hidden_size", "attention_heads", "kv_heads", "intermediate_size")
+    return replace(options, model=str(trained.directory), **{name: getattr(MtpOptions, name) for name in shape}, **changed)
+
+
 @pytest.fixture(scope="module")
 def trained(options: MtpOptions, tmp_path_factory: pytest.TempPathFactory) -> MtpResult:
     return train_mtp(tmp_path_factory.mktemp("out") / "model", options=options, device="cpu")
@@ -70,8 +78,8 @@ def test_every_head_has_learned(trained: MtpResult) -> None:
     assert all(nats < 2.5 for nats in trained.held_out.nats_N)
     steps = [json.loads(line) for line in (trained.directory / "log.jsonl").read_text().splitlines()]
     assert [entry["step"] for entry in steps] == list(range(trained.steps))
-    assert all(len(entry["loss_N"]) == 3 for entry in steps)
-    assert steps[5]["loss"] == pytest.approx(sum(steps[5]["loss_N"]))
+    assert all(len(entry["loss_K"]) == 3 for entry in steps)
+    assert steps[5]["loss"] == pytest.approx(sum(steps[5]["loss_K"]))
 
 
 def test_it_drafts_for_itself(trained: MtpResult) -> None:
@@ -141,12 +149,12 @@ def test_small_heads_are_medusa_heads(options: MtpOptions, tmp_path: Path) -> No
 
 def test_a_model_is_continued(trained: MtpResult, options: MtpOptions, tmp_path: Path) -> None:
     """From its own weights: the loss begins where the first run ended, and the further heads begin as the model's own guess."""
-    given = replace(options, model=str(trained.directory), tokens=2048, lr=1e-3)
+    given = continued(options, trained, tokens=2048, lr=1e-3)
     result = train_mtp(tmp_path / "more", options=given, device="cpu")
     assert result.held_out.nats_N[0] == pytest.approx(trained.held_out.nats_N[0], abs=0.5)
     first = json.loads((result.directory / "log.jsonl").read_text().splitlines()[0])
     # a copy of the first head says the next token again, where the one after it was asked for
-    assert first["loss_N"][1] > first["loss_N"][0] + 0.5
+    assert first["loss_K"][1] > first["loss_K"][0] + 0.5
     assert headstart.load(result.directory, dtype="float32").drafter == "mtp"
 
 
@@ -170,14 +178,58 @@ def test_mistakes(options: MtpOptions, tmp_path: Path) -> None:
         train_mtp(tmp_path / "short", options=replace(options, text=(tmp_path / "short.txt",), tokens=2048))
     with pytest.raises(TrainingError, match=r"step \d+: the loss is .* and the gradient's norm nan"):
         train_mtp(tmp_path / "hot", options=replace(options, lr=1e30))
-    # what a failed run left is in nobody's way
-    assert [path.name for path in (tmp_path / "hot").iterdir()] == ["log.jsonl"]
-    train_mtp(tmp_path / "hot", options=replace(options, heads=1, tokens=2048))
-    assert [json.loads(line)["step"] for line in (tmp_path / "hot" / "log.jsonl").read_text().splitlines()] == [0, 1, 2, 3]
+    with pytest.raises(TrainingError, match=r"there is a run in .* already; go on with it by --resume"):
+        train_mtp(tmp_path / "hot", options=replace(options, heads=1, tokens=2048))
+    with pytest.raises(TrainingError, match="there is no run to resume"):
+        train_mtp(tmp_path / "cold", options=replace(options, resume=True))
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
+def test_a_resumed_run_ends_with_the_same_bits(
+    trained: MtpResult, options: MtpOptions, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    """With a checkpoint after every step, and with none when it was killed."""
+    output, step = tmp_path / "out", MtpTrainer.train_step
+
+    def dying(self: MtpTrainer) -> StepReport:
+        if self.step == 7:
+            raise Killed
+        return step(self)
+
+    monkeypatch.setattr(MtpTrainer, "train_step", dying)
+    with pytest.raises(Killed):
+        train_mtp(output, options=options, device="cpu", checkpoint_seconds=seconds)
+    monkeypatch.setattr(MtpTrainer, "train_step", step)
+    with pytest.raises(TrainingError, match=r"lr=0\.01, not 0\.1; resume it with the same"):
+        train_mtp(output, options=replace(options, lr=0.1, resume=True), device="cpu")
+    was = text.read_text()
+    text.write_text(was.replace("seven", "eleven"))
+    with pytest.raises(TrainingError, match=r"the text, or the model, is not what the run in .* was started with"):
+        train_mtp(output, options=replace(options, resume=True), device="cpu")
+    text.write_text(was)
+    result = train_mtp(output, options=replace(options, resume=True), device="cpu")
+    assert result.operations == trained.operations
+    for file in ("model.safetensors", "tokenizer.json", "log.jsonl", "headstart/heads.safetensors"):
+        assert (output / file).read_bytes() == (trained.directory / file).read_bytes(), file
+    assert (output / "loss.png").stat().st_size > 1000
+
+
+def test_a_tokenizer_that_knows_more_than_the_model(trained: MtpResult, options: MtpOptions, tmp_path: Path) -> None:
+    shutil.copytree(trained.directory, tmp_path / "model")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
+    tokenizer.add_tokens(["red green blue"])
+    tokenizer.save_pretrained(tmp_path / "model")
+    given = replace(continued(options, trained), model=str(tmp_path / "model"))
+    with pytest.raises(TrainingError, match=r"the tokenizer has \d+ tokens and the model \d+: it is another model's"):
+        train_mtp(tmp_path / "out", options=given, device="cpu")
 
 
 def test_texts_longer_than_the_context_of_a_given_model(trained: MtpResult, options: MtpOptions, tmp_path: Path) -> None:
-    given = replace(options, model=str(trained.directory), length=200, tokens=8192, held_out=8192)
+    given = continued(options, trained, length=200, tokens=8192, held_out=8192)
     with pytest.raises(TrainingError, match=r"length is 200, and .* has a context of 128 positions"):
         train_mtp(tmp_path / "out", options=given)
 
@@ -188,8 +240,8 @@ def test_a_finished_run_has_no_dropout() -> None:
     stream = torch.arange(400, dtype=torch.int32) % 60
     losses = []
     for _ in range(2):  # and what it was in training follows from the seed
-        trainer = MtpTrainer(headed(copy.deepcopy(model), 1, "residual"), stream, options, torch.device("cpu"))
-        losses.append(trainer.train_step(0).loss)
+        trainer = MtpTrainer(headed(copy.deepcopy(model), 1, "residual"), stream, options, torch.device("cpu"), torch.float32)
+        losses.append(trainer.train_step().loss)
     assert losses[0] == losses[1]
     trainer.end()
     known = [on_true_text(trainer.headed, [stream[None, :60].long()]) for _ in range(2)]

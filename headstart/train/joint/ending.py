@@ -1,0 +1,133 @@
+"""The end of a joint run: the merged model and its heads on disk, and what both are worth."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from headstart.drafters.base_check import base_sample
+from headstart.drafters.heads import MedusaHeads
+from headstart.drafters.heads_directory import HeadsDirectory
+from headstart.errors import TrainingError
+from headstart.llm import LLM, load
+from headstart.models.dtype import resolve_dtype
+from headstart.train.atomic_file import write_atomically
+from headstart.train.decoded import PROMPTS, decode
+from headstart.train.joint.card import joint_card
+from headstart.train.joint.options import JointOptions
+from headstart.train.joint.quality import Seen, look
+from headstart.train.joint.result import JointResult, worth_of
+from headstart.train.joint.tasks import Judge, compared
+from headstart.train.joint.texts import Text
+from headstart.train.joint.trainer import JointTrainer
+from headstart.train.progress import Reporter
+from headstart.train.run import DEFAULT_NODES, TREE_NODES
+from headstart.train.simulation import joint_counts
+from headstart.trees.search import grow
+from headstart.tuning.calibration import fit_calibration
+
+HEADS = "headstart"
+"""The folder in a model's directory where heads are found."""
+
+
+def finish(
+    trainer: JointTrainer,
+    base: str,
+    tokenizer: PreTrainedTokenizerBase | None,
+    kept: Sequence[Text],
+    before: Seen,
+    output: Path,
+    options: JointOptions,
+    reporter: Reporter,
+    *,
+    judge: Judge | None,
+    begun: float,
+) -> JointResult:
+    """Merge, write the model, let it answer the held-out prompts, make the heads' tree from that, and say what all is worth.
+
+    Args:
+        base: the name of the model as it was before.
+        kept: held-out answers, ``before`` being what model and heads thought of them before training.
+        judge: marks a model's answers to tasks.
+        begun: when the process began, by ``time.perf_counter``.
+
+    Raises:
+        TrainingError: the model or its card cannot be written, or all its answers are a single token long.
+    """
+    backbone, heads = trainer.backbone, trainer.heads.eval()
+    used = resolve_dtype(options.dtype, backbone.device)  # the format that the model is used in, whatever it was trained in
+    backbone.save(output, tokenizer, used)
+    grows = heads.config.kind == "medusa"
+    merged = look(backbone, trainer.objective, kept, options.length)
+    llm = load(output, heads=None, drafter="none", device=backbone.device, dtype=used, bitwise=False)
+    asked = [text for text in kept if text.greedy] or list(kept)
+    longest = max(text.answer for text in kept)
+    own = _own_texts(llm, asked, longest, options.length)
+    if all(text.answer < 2 for text in own):
+        raise TrainingError(
+            f"the trained model, which is in {output}, answers every held-out prompt with a single token, so that there is nothing"
+            " to make a tree from. Train with a lower --lr or fewer steps"
+        )
+    seen = look(backbone, trainer.objective, own, options.length)
+    directory = _directory(heads, seen, llm, output.name)
+    before_tasks = {} if judge is None else judge(load(base, heads=None, drafter="none", device=backbone.device, dtype=used))
+    result = JointResult(
+        directory=output,
+        steps=trainer.step,
+        tokens=sum(len(text.ids) - 1 for step in range(trainer.step) for row in trainer.order[step] for text in row),
+        seconds=time.perf_counter() - begun,
+        perplexity_before=before.quality.perplexity,
+        perplexity=merged.quality.perplexity,
+        agreement=merged.quality.agreement(before.quality),
+        judged=len(before.quality.nats_A),
+        before=worth_of(before, grows=grows),
+        after=worth_of(seen, grows=grows),
+        decoded=decode(
+            llm.model,
+            directory,
+            [text.ids[: text.prompt].tolist() for text in asked[:: max(1, len(asked) // PROMPTS)][:PROMPTS]],
+            stop_ids=frozenset(llm.model.facts.eos_ids),
+            max_new_tokens=longest,
+        ),
+        tasks={} if judge is None else compared(before_tasks, judge(llm)),
+    )
+    directory.card = joint_card(heads, base, result, options)
+    directory.tree_file = replace(directory.tree_file, predicted=result.to_dict())
+    directory.save_pretrained(output / HEADS)
+    write_atomically(output / "README.md", directory.card.encode())
+    reporter.say(
+        f"model and heads are in {output}: perplexity {result.perplexity_change:+.2%}, likeliest token the same"
+        f" {result.agreement:.2%} (n = {result.judged:,}); before {result.before.line}; now {result.after.line}"
+    )
+    for line in (*(each.line for each in result.decoded), *(f"{kind}: {each.line}" for kind, each in result.tasks.items())):
+        reporter.say(f"  {line}")
+    return result
+
+
+def _own_texts(llm: LLM, asked: Sequence[Text], longest: int, length: int) -> list[Text]:
+    """The same prompts with this model's greedy answers."""
+    outs = llm.generate([text.ids[: text.prompt].tolist() for text in asked], max_new_tokens=longest, temperature=0.0)
+    own = []
+    for text, out in zip(asked, outs, strict=True):
+        ids = torch.cat([text.ids[: text.prompt], torch.tensor(list(out.token_ids), dtype=torch.int64)])[: length + 1]
+        own.append(replace(text, ids=ids, states_SD=None, greedy=True))
+    return own
+
+
+def _directory(heads: MedusaHeads, seen: Seen, llm: LLM, name: str) -> HeadsDirectory:
+    """The heads with a tree made from what they guess in their model's own answers."""
+    counts, total = joint_counts(seen.guesses.rank_EK, seen.spans)
+    tree = grow(counts, TREE_NODES)
+    heads.config = replace(heads.config, base_model=name)
+    return HeadsDirectory(
+        heads.cpu(),
+        tree,
+        nodes=min(DEFAULT_NODES, len(tree)),
+        base_check=base_sample(llm.model),
+        counts=dict(counts.most_common(512)),
+        total=total,
+        calibration=fit_calibration(seen.guesses.log_q_EKR, seen.guesses.rank_EK.long()),
+    )
