@@ -25,7 +25,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("sampling",),
     ("trees",),
     ("json_lines", "ranges"),
-    ("completion", "errors", "version", "whole_file"),
+    ("completion", "errors", "finite", "version", "whole_file"),
 )
 """Rooms and single files, top first. A module imports from its own room and from lines further down, never from its own line."""
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}

@@ -15,11 +15,12 @@ from headstart.bench.overhead import overhead
 from headstart.bench.plan import Plan, Setting
 from headstart.bench.quality.survey import NOTHING
 from headstart.bench.questions import Question
-from headstart.bench.result import SCHEMA_VERSION, finite
+from headstart.bench.result import DIGITS, SCHEMA_VERSION
 from headstart.bench.samples import Sample, entries_of, samples_of
 from headstart.bench.spec_bench import spec_bench
 from headstart.bench.split import StepSplit
 from headstart.bench.verdict import verdict
+from headstart.finite import finite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +92,7 @@ def assemble(measured: Measured) -> dict[str, Any]:
         },
     }
     result["verdict"] = verdict(result)
-    return finite(result)  # type: ignore[no-any-return]  # a dict stays one
+    return finite(result, DIGITS)  # type: ignore[no-any-return]  # a dict stays one
 
 
 def _head(setting: Setting) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The result as a file: one JSON object of a known version."""
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,16 +18,8 @@ _LISTS = (
     ("cost", "settings"),
     ("quality", "equality"),
 )
-_DIGITS = 6
-
-
-def finite(value: Any) -> Any:
-    """Numbers to six digits; those that are not finite become None, which JSON can hold."""
-    if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): finite(inner) for key, inner in value.items()}
-    return [finite(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+DIGITS = 6
+"""Of the numbers in the file."""
 
 
 def write_whole(path: Path, data: bytes) -> None:

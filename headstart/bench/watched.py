@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart.bench.result import finite, write_whole
+from headstart.bench.result import DIGITS, write_whole
 from headstart.bench.split import StepSplit
 from headstart.errors import DataError
+from headstart.finite import finite
 
 WATCHED = "watched.json"
 
@@ -27,7 +28,10 @@ class Watched:
         Raises:
             DataError: it cannot be written.
         """
-        record = finite({"environment": self.environment, "splits": {name: asdict(split) for name, split in self.splits.items()}})
+        splits = {name: asdict(split) for name, split in self.splits.items()}
+        record = finite({"environment": self.environment, "splits": splits}, DIGITS)
+            {"environment": self.environment, "splits": {name: asdict(split) for name, split in self.splits.items()}}, DIGITS
+        )
         write_whole(directory / WATCHED, json.dumps(record).encode())
         return Watched(record["environment"], {name: StepSplit(**split) for name, split in record["splits"].items()})
 

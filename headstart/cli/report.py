@@ -1,11 +1,11 @@
 """What the commands say of a finished text: a record for machines, a line for people."""
 
 import json
-import math
 from dataclasses import asdict
 from typing import Any
 
 from headstart.completion import Completion, Stats
+from headstart.finite import finite
 
 
 def completion_record(prompt: Any, completion: Completion) -> dict[str, Any]:
@@ -55,14 +55,4 @@ def stats_line(completion: Completion, *, show_seed: bool = False) -> str:
 
 def to_json(record: Any) -> str:
     """One line of JSON; a number that is not finite, of a text without a step for instance, becomes null."""
-    return json.dumps(_finite(record), allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(inner) for inner in value]
-    return value
+    return json.dumps(finite(record), allow_nan=False)

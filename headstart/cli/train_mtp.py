@@ -23,7 +23,8 @@ def run(
     Parameters
     ----------
     output
-        Where the model goes; an empty or a new directory.
+        Where the model goes; an empty or a new directory, but for --resume. What that needs is in its run/, and may be deleted when
+        the run is finished.
     device
         Where to compute, "cpu" or "cuda" for instance; "auto" takes the fastest there is.
     json

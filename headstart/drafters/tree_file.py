@@ -9,6 +9,7 @@ from headstart import whole_file
 from headstart.drafters.kinds import AnyConfig
 from headstart.drafters.tuned import KEY, Tuned
 from headstart.errors import HeadsError, TreeError
+from headstart.finite import finite
 from headstart.trees.calibration import Calibration
 from headstart.trees.shape import Path, TreeShape
 
@@ -65,7 +66,7 @@ class TreeFile:
             "nodes": self.nodes,
             "counts": {"total": self.total, "paths": [[list(path), count] for path, count in self.counts.items()]},
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
-            "predicted": self.predicted,
+            "predicted": finite(self.predicted),
         }
         if not self.counts:
             rest["counts"] = None

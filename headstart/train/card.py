@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headstart.drafters.heads import MedusaHeads
-from headstart.train.accuracy import TOPS
+from headstart.train.accuracy import TOPS, shown
 from headstart.train.decoded import Decoded
 from headstart.train.evaluation import SIZES, Evaluation
 from headstart.train.options import TrainOptions
@@ -65,7 +65,7 @@ How often the right token is among a head's first guesses:
 
 | head | {" | ".join(f"top {top}" for top in TOPS)} |
 | --- |{" --- |" * len(TOPS)}
-{_rows([str(k + 1), *(f"{share:.1%}" for share in top_T)] for k, top_T in enumerate(result.top_KT))}
+{_rows([str(k + 1), *map(shown, top_T)] for k, top_T in enumerate(result.top_KT))}
 
 Tokens per step by tree size, the root included. Predicted: the mean over all positions of greedy answers (of all answers
 where none is greedy), with a static tree made from the same positions. Simulated: greedy answers decoded step by step, each

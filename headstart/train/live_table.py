@@ -7,6 +7,8 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
+from headstart.train.accuracy import shown
+
 _SMOOTH = 0.95
 _REFRESH = 2.0  # times a second
 
@@ -61,7 +63,7 @@ class LiveTable:
         for name in ("head", "loss, nats", "top 1", "top 3"):
             table.add_column(name, justify="right")
         for k, (total, weight) in enumerate(zip(self._sum_K, self._weight_K, strict=True)):
-            accuracies = [f"{share:.1%}" for share in self._top_K1[k][:2]] if self._top_K1 else ["", ""]
+            accuracies = [shown(share) for share in self._top_K1[k][:2]] if self._top_K1 else ["", ""]
             table.add_row(str(k + 1), f"{total / weight:.3f}" if weight else "", *accuracies)
         return Group(self._summary(), table)
 

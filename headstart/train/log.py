@@ -1,21 +1,20 @@
 """The run's log: one JSON object a line. A resumed run forgets what came after its checkpoint."""
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from headstart.errors import TrainingError
+from headstart.finite import finite
 from headstart.train.atomic_file import write_atomically
 
 
 class Log:
     """Lines with a ``step`` belong to training; those of one event are told apart by ``event``."""
 
-    def __init__(self, path: Path, advice: str = "Make room and run the same command with --resume") -> None:
-        """``advice``: what to do when it cannot be written."""
-        self.path, self._advice = path, advice
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     def write(self, event: str, **values: Any) -> None:
         """A number that is not finite becomes null: JSON has no other word for it.
@@ -25,9 +24,11 @@ class Log:
         """
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"event": event, **_plain(values)}, allow_nan=False) + "\n")
+                file.write(json.dumps({"event": event, **finite(values)}, allow_nan=False) + "\n")
         except OSError as error:
-            raise TrainingError(f"cannot write {self.path}: {error.strerror or error}. {self._advice}") from error
+            raise TrainingError(
+                f"cannot write {self.path}: {error.strerror or error}. Make room and run the same command with --resume"
+            ) from error
 
     def entries(self) -> list[dict[str, Any]]:
         """All whole lines; a last one that a kill cut off is left out."""
@@ -45,13 +46,3 @@ class Log:
         """Forget everything logged about steps from ``step`` on."""
         kept: list[Mapping[str, Any]] = [entry for entry in self.entries() if entry.get("step", -1) < step]
         write_atomically(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
-    return value

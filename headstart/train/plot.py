@@ -1,13 +1,15 @@
 """Losses and held-out accuracies over the steps, as a picture."""
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from headstart.train.atomic_file import write_atomically
 
+NO_PLOT = "no loss plot: matplotlib is missing (pip install 'headstart[train]')"
+"""To be said where there is none."""
 _SMOOTH = 0.95
 
 
@@ -48,23 +50,28 @@ def _draw_accuracies(axes: Any, evaluations: Sequence[dict[str, Any]]) -> None:
     at = [entry["step"] + 1 for entry in evaluations]
     known = [entry for entry in evaluations if "top_KT" in entry]
     for k in range(len(known[0]["top_KT"]) if known else 0):
-        shares = [entry["top_KT"][k][0] for entry in known]
-        axes.plot([entry["step"] + 1 for entry in known], [100 * share for share in shares], "o-", label=f"head {k + 1}")
+        shares = [100 * share for share in _numbers(entry["top_KT"][k][0] for entry in known)]
+        axes.plot([entry["step"] + 1 for entry in known], shares, "o-", label=f"head {k + 1}")
     axes.set_xlabel("step")
     axes.set_ylabel("first guess right, % (held out)")
     worth = axes.twinx()
-    worth.plot(at, [entry["score"] for entry in evaluations], "k.--", label="tokens per step")
+    worth.plot(at, _numbers(entry["score"] for entry in evaluations), "k.--", label="tokens per step")
     worth.set_ylabel("predicted tokens per step, 8 nodes (held out)")
     if evaluations:
         handles = [*axes.get_lines(), *worth.get_lines()]
         axes.legend(handles, [str(handle.get_label()) for handle in handles], loc="lower right")
 
 
-def _smoothed(values: Sequence[float | None]) -> list[float]:
+def _numbers(values: Iterable[float | None]) -> list[float]:
+    """With NaN for what is not known, which is a gap in a line."""
+    return [float("nan") if value is None else value for value in values]
+
+
+def _smoothed(values: Iterable[float | None]) -> list[float]:
     out: list[float] = []
     mean = weight = 0.0
-    for value in values:
-        if value is not None and value == value:  # a head without a label in a tiny batch has no loss
+    for value in _numbers(values):
+        if value == value:  # a head without a label in a tiny batch has no loss
             mean, weight = _SMOOTH * mean + (1 - _SMOOTH) * value, _SMOOTH * weight + (1 - _SMOOTH)
         out.append(mean / weight if weight else float("nan"))
     return out

@@ -19,6 +19,7 @@ from headstart.models.dtype import dtype_name
 from headstart.models.protocol import BaseModel
 from headstart.text.tokenizer import Tokenizer
 from headstart.train.account import Account
+from headstart.train.accuracy import shown
 from headstart.train.atomic_file import write_atomically
 from headstart.train.batches import Examples, held_out
 from headstart.train.card import Facts, model_card
@@ -33,7 +34,7 @@ from headstart.train.options import TrainOptions
 from headstart.train.output_matrix import shared_matrix
 from headstart.train.plan import Plan, check_same_run, read_plan
 from headstart.train.planning import decided, heads_config, identity_of
-from headstart.train.plot import plot_losses
+from headstart.train.plot import NO_PLOT, plot_losses
 from headstart.train.processes import ALONE, Processes
 from headstart.train.progress import Reporter
 from headstart.train.projections import check_projection
@@ -124,7 +125,7 @@ def train(
     directory.card = model_card(trainer.heads, facts, result, options, decoded)
     directory.save_pretrained(output)
     if not plot_losses(log.entries(), output / "loss.png"):
-        reporter.say("no loss plot: matplotlib is missing (pip install 'headstart[train]')")
+        reporter.say(NO_PLOT)
     reporter.say(f"heads are in {output}: {_line(result)}")
     return TrainResult(output, result, facts.tokens, trainer.step, seconds)
 
@@ -290,6 +291,6 @@ def _directory(model: BaseModel, heads: MedusaHeads, seen: Observed, result: Eva
 
 
 def _line(result: Evaluation) -> str:
-    first = ", ".join(f"{top_T[0]:.1%}" for top_T in result.top_KT)
+    first = ", ".join(shown(top_T[0]) for top_T in result.top_KT)
     worth = ", ".join(f"{result.predicted[nodes]:.2f} at {nodes} nodes" for nodes in (8, 16))
     return f"top-1 {first}; predicted tokens per step {worth} (n = {result.examples:,})"

@@ -68,7 +68,9 @@ def saved_state(path: Path, *, plan: str, advice: str) -> Iterator[SavedState]:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (it is not a dict)
-        if metadata.get(_PLAN) != plan:
+        if _PLAN not in metadata:
+            raise TrainingError(f"checkpoint {path} is of an older version, which did not say what run it belongs to. {advice}")
+        if metadata[_PLAN] != plan:
             raise TrainingError(
                 f"checkpoint {path} is not of the run that run.json beside it describes: other options, answers or another model."
                 f" {advice}"

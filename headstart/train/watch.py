@@ -29,7 +29,7 @@ class Watch:
         **further: float,
     ) -> None:
         """A step over so many ``positions`` was done. A head that was not trained in it has no loss; ``further`` is for the log."""
-        self._log.write("step", step=step, loss=loss, loss_K=loss_K, rate=rate, norm=norm, **further)
+        self._log.write("step", step=step, positions=positions, loss=loss, loss_K=loss_K, rate=rate, norm=norm, **further)
         self._table.step(loss_K, positions)
         if self._board is not None:
             self._board.step(step + 1, loss=loss, loss_K=loss_K, rate=rate, norm=norm)

@@ -2,7 +2,7 @@ import math
 
 import torch
 
-from headstart.train.accuracy import top_shares
+from headstart.train.accuracy import shown, top_shares
 
 
 def test_shares_of_first_guesses() -> None:
@@ -12,3 +12,4 @@ def test_shares_of_first_guesses() -> None:
     assert first == [0.25, 0.5, 0.75, 0.75]
     assert second == [0.5, 0.5, 0.5, 0.5]
     assert all(math.isnan(share) for share in third)
+    assert (shown(0.4567), shown(third[0])) == ("45.7%", "-")

@@ -47,6 +47,7 @@ def test_a_plot_of_a_log_with_gaps(tmp_path: Path) -> None:
     """A head without labels has no loss in that step."""
     entries = [{"event": "step", "step": i, "loss_K": [2.0 - i, float("nan") if i else None]} for i in range(3)]
     evaluations = [{"event": "evaluation", "step": 2, "score": 1.5, "top_KT": [[0.5, 0.7], [0.2, 0.3]]}]
+    evaluations.append({"event": "evaluation", "step": 3, "score": None, "top_KT": [[0.5, 0.7], [None, None]]})
     assert plot_losses([*entries, *evaluations], tmp_path / "loss.png")
     assert (tmp_path / "loss.png").read_bytes()[:4] == b"\x89PNG"
     assert plot_losses([], tmp_path / "empty.png")

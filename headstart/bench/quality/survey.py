@@ -17,8 +17,9 @@ from headstart.bench.quality.likely import agreement, opinions, perplexity
 from headstart.bench.quality.ran import Ran, by_base, over_tasks
 from headstart.bench.quality.scores import score
 from headstart.bench.quality.tasks import Task, read_tasks
-from headstart.bench.result import finite, write_whole
+from headstart.bench.result import DIGITS, write_whole
 from headstart.errors import DataError
+from headstart.finite import finite
 from headstart.llm import LLM
 
 QUALITY = "quality.json"
@@ -50,7 +51,7 @@ def survey(ran: Ran, asked: Asked, load_base: Callable[[], LLM] | None, bar: Bar
     found = _kept(ran.directory / QUALITY, mark)
     if found is None:
         base = None if load_base is None else load_base()
-        found = {"base_model": asked.base, **finite(_surveyed(ran, kinds, tasks, base, bar))}
+        found = {"base_model": asked.base, **finite(_surveyed(ran, kinds, tasks, base, bar), DIGITS)}
         write_whole(ran.directory / QUALITY, json.dumps({"mark": mark, "found": found}).encode())
     return found
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from headstart.drafters.heads import MedusaHeads
+from headstart.train.accuracy import shown
 from headstart.train.joint.options import JointOptions
 from headstart.train.joint.result import SIZES, JointResult, Worth
 
@@ -54,7 +55,7 @@ Before: the heads as they were, on {base} ({_based(result.before)}). Now: {_base
 {_decoded(result)}
 | head | top 1 before | top 1 |
 | --- | --- | --- |
-{_rows([str(k + 1), f"{before:.1%}", f"{after:.1%}"] for k, (before, after) in enumerate(_tops(result)))}
+{_rows([str(k + 1), shown(before), shown(after)] for k, (before, after) in enumerate(_tops(result)))}
 
 These conversations are like those trained on. Other prompts can give fewer tokens per step; measure on your own.
 """

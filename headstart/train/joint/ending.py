@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import PreTrainedTokenizerBase
@@ -15,7 +16,7 @@ from headstart.errors import TrainingError
 from headstart.llm import LLM, load
 from headstart.models.dtype import resolve_dtype
 from headstart.train.atomic_file import write_atomically
-from headstart.train.decoded import PROMPTS, decode
+from headstart.train.decoded import PROMPTS, Decoded, decode
 from headstart.train.joint.card import joint_card
 from headstart.train.joint.options import JointOptions
 from headstart.train.joint.quality import Seen, look
@@ -52,17 +53,19 @@ def finish(
         base: the name of the model as it was before.
         kept: held-out answers, ``before`` being what model and heads thought of them before training.
         judge: marks a model's answers to tasks.
-        begun: when the process began, by ``time.perf_counter``.
+        begun: when training began in this process, by ``time.perf_counter``.
 
     Raises:
         TrainingError: the model or its card cannot be written, or all its answers are a single token long.
     """
+    seconds = time.perf_counter() - begun
     backbone, heads = trainer.backbone, trainer.heads.eval()
     used = resolve_dtype(options.dtype, backbone.device)  # the format that the model is used in, whatever it was trained in
     backbone.save(output, tokenizer, used)
     grows = heads.config.kind == "medusa"
     merged = look(backbone, trainer.objective, kept, options.length)
-    llm = load(output, heads=None, drafter="none", device=backbone.device, dtype=used, bitwise=False)
+    loaded: dict[str, Any] = {"heads": None, "drafter": "none", "device": backbone.device, "dtype": used, "bitwise": False}
+    llm = load(output, **loaded)
     asked = [text for text in kept if text.greedy] or list(kept)
     longest = max(text.answer for text in kept)
     own = _own_texts(llm, asked, longest, options.length)
@@ -73,26 +76,20 @@ def finish(
         )
     seen = look(backbone, trainer.objective, own, options.length)
     directory = _directory(heads, seen, llm, output.name)
-    before_tasks = {} if judge is None else judge(load(base, heads=None, drafter="none", device=backbone.device, dtype=used))
+    directory.save_pretrained(output / HEADS)  # before all that only measures; the figures follow
     result = JointResult(
         directory=output,
         steps=trainer.step,
         tokens=sum(len(text.ids) - 1 for step in range(trainer.step) for row in trainer.order[step] for text in row),
-        seconds=time.perf_counter() - begun,
+        seconds=seconds,
         perplexity_before=before.quality.perplexity,
         perplexity=merged.quality.perplexity,
         agreement=merged.quality.agreement(before.quality),
         judged=len(before.quality.nats_A),
         before=worth_of(before, grows=grows),
         after=worth_of(seen, grows=grows),
-        decoded=decode(
-            llm.model,
-            directory,
-            [text.ids[: text.prompt].tolist() for text in asked[:: max(1, len(asked) // PROMPTS)][:PROMPTS]],
-            stop_ids=frozenset(llm.model.facts.eos_ids),
-            max_new_tokens=longest,
-        ),
-        tasks={} if judge is None else compared(before_tasks, judge(llm)),
+        decoded=_decoded(llm, directory, asked, longest),
+        tasks={} if judge is None else compared(judge(load(base, **loaded)), judge(llm)),
     )
     directory.card = joint_card(heads, base, result, options)
     directory.tree_file = replace(directory.tree_file, predicted=result.to_dict())
@@ -115,6 +112,20 @@ def _own_texts(llm: LLM, asked: Sequence[Text], longest: int, length: int) -> li
         ids = torch.cat([text.ids[: text.prompt], torch.tensor(list(out.token_ids), dtype=torch.int64)])[: length + 1]
         own.append(replace(text, ids=ids, states_SD=None, greedy=True))
     return own
+
+
+def _decoded(llm: LLM, directory: HeadsDirectory, asked: Sequence[Text], longest: int) -> list[Decoded]:
+    """A few of the prompts, evenly taken."""
+    step = max(1.0, len(asked) / PROMPTS)
+    chosen = [asked[int(i * step)] for i in range(min(PROMPTS, len(asked)))]
+    end_of_turn = frozenset[int]() if llm.tokenizer is None else llm.tokenizer.end_of_turn_ids
+    return decode(
+        llm.model,
+        directory,
+        [text.ids[: text.prompt].tolist() for text in chosen],
+        stop_ids=frozenset(llm.model.facts.eos_ids) | end_of_turn,
+        max_new_tokens=longest,
+    )
 
 
 def _directory(heads: MedusaHeads, seen: Seen, llm: LLM, name: str) -> HeadsDirectory:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from headstart.train.accuracy import top_shares
+from headstart.train.accuracy import shown, top_shares
 from headstart.train.decoded import Decoded
 from headstart.train.joint.quality import Seen
 from headstart.train.joint.tasks import Solved
@@ -36,7 +36,7 @@ class Worth:
 
     @property
     def line(self) -> str:
-        first = ", ".join(f"{share:.1%}" for share in self.top1_K)
+        first = ", ".join(map(shown, self.top1_K))
         trees = self.grown or self.static
         worth = ", ".join(f"{trees[nodes]:.2f} at {nodes} nodes" for nodes in (8, 16) if nodes in trees)
         return f"top-1 {first}; tokens per step {worth} ({self.answers} answers)"

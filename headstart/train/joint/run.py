@@ -34,7 +34,7 @@ from headstart.train.joint.tasks import Judge
 from headstart.train.joint.texts import Text, chosen, texts_of
 from headstart.train.joint.trainer import JointTrainer
 from headstart.train.log import Log
-from headstart.train.plot import plot_losses
+from headstart.train.plot import NO_PLOT, plot_losses
 from headstart.train.processes import check_alone
 from headstart.train.progress import Reporter
 from headstart.train.recorded import check_alike, read_recorded
@@ -125,7 +125,7 @@ def train_joint(
     _train(trainer, plan, data, before, run, options, reporter, checkpoint_seconds)
     result = finish(trainer, model, tokenizer, data.kept, before, output, options, reporter, judge=judge, begun=begun)
     if not plot_losses(Log(run / "log.jsonl").entries(), output / "loss.png"):
-        reporter.say("no loss plot: matplotlib is missing (pip install 'headstart[train]')")
+        reporter.say(NO_PLOT)
     return result
 
 

@@ -36,7 +36,7 @@ from headstart.train.mtp.plan import MtpPlan, read_mtp_plan
 from headstart.train.mtp.result import MtpResult
 from headstart.train.mtp.stream import held_out, stream_of, texts_in_order
 from headstart.train.mtp.trainer import MtpTrainer
-from headstart.train.plot import plot_losses
+from headstart.train.plot import NO_PLOT, plot_losses
 from headstart.train.processes import check_alone
 from headstart.train.progress import Reporter
 from headstart.train.run_directory import RUN_FILE, make_output
@@ -99,8 +99,9 @@ def train_mtp(
     reporter.say(f"{len(stream_S):,} tokens of text; {trainer.steps:,} steps, {options.heads} heads")
     log = Log(output / LOG)
     _train(trainer, plan, log, run, options, reporter, checkpoint_seconds)
-    plot_losses(log.entries(), output / "loss.png")
     _save_model(model, tokenizer, output)
+    if not plot_losses(log.entries(), output / "loss.png"):
+        reporter.say(NO_PLOT)
     known = on_true_text(head, texts_in_order(kept_S, options.length, options.heads, options.batch))
     result = MtpResult(
         directory=output,
@@ -125,13 +126,13 @@ def train_mtp(
 def _make(output: Path) -> None:
     try:
         output.mkdir(parents=True, exist_ok=True)
-        taken = next(output.iterdir(), None)
+        there = sorted(path.name for path in output.iterdir())
     except OSError as error:
         raise TrainingError(f"cannot write to {output}: {error.strerror or error}; choose another output directory") from error
     if (output / "run" / RUN_FILE).exists():
         raise TrainingError(f"there is a run in {output} already; go on with it by --resume, or choose another output directory")
-    if taken is not None:
-        raise TrainingError(f"{output} is not empty (it holds {taken.name}); choose another output directory")
+    if taken := [name for name in there if name != "run"]:  # which is there where a run died before it had begun
+        raise TrainingError(f"{output} is not empty (it holds {taken[0]}); choose another output directory")
 
 
 def _model(options: MtpOptions, texts: Sequence[str], device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, int]:

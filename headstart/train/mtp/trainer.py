@@ -1,6 +1,6 @@
 """The training loop of a model with several heads: cut, forward and backward by heads, step.
 
-Shapes: B texts, T positions, N heads.
+Shapes: B texts, T positions, K heads, the first one included.
 """
 
 import math

@@ -207,15 +207,27 @@ def test_a_resumed_run_ends_with_the_same_bits(
     with pytest.raises(TrainingError, match=r"lr=0\.01, not 0\.1; resume it with the same"):
         train_mtp(output, options=replace(options, lr=0.1, resume=True), device="cpu")
     was = text.read_text()
-    text.write_text(was.replace("seven", "eleven"))
-    with pytest.raises(TrainingError, match=r"the text, or the model, is not what the run in .* was started with"):
-        train_mtp(output, options=replace(options, resume=True), device="cpu")
-    text.write_text(was)
+    try:
+        text.write_text(was.replace("seven", "eleven"))
+        with pytest.raises(TrainingError, match=r"the text, or the model, is not what the run in .* was started with"):
+            train_mtp(output, options=replace(options, resume=True), device="cpu")
+    finally:
+        text.write_text(was)
     result = train_mtp(output, options=replace(options, resume=True), device="cpu")
     assert result.operations == trained.operations
     for file in ("model.safetensors", "tokenizer.json", "log.jsonl", "headstart/heads.safetensors"):
         assert (output / file).read_bytes() == (trained.directory / file).read_bytes(), file
     assert (output / "loss.png").stat().st_size > 1000
+    (output / "model.safetensors").unlink()
+    again = train_mtp(output, options=replace(options, resume=True), device="cpu")  # a finished run is measured anew
+    assert replace(again, seconds=0.0, measured=[]) == replace(result, seconds=0.0, measured=[])
+    assert (output / "model.safetensors").read_bytes() == (trained.directory / "model.safetensors").read_bytes()
+
+
+def test_a_run_that_died_before_it_had_begun_is_in_nobodys_way(options: MtpOptions, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json.part").write_text("{")
+    assert train_mtp(tmp_path, options=replace(options, heads=1, tokens=2048), device="cpu").steps == 4
 
 
 def test_a_tokenizer_that_knows_more_than_the_model(trained: MtpResult, options: MtpOptions, tmp_path: Path) -> None:
