@@ -30,8 +30,6 @@ class Watched:
         """
         splits = {name: asdict(split) for name, split in self.splits.items()}
         record = finite({"environment": self.environment, "splits": splits}, DIGITS)
-            {"environment": self.environment, "splits": {name: asdict(split) for name, split in self.splits.items()}}, DIGITS
-        )
         write_whole(directory / WATCHED, json.dumps(record).encode())
         return Watched(record["environment"], {name: StepSplit(**split) for name, split in record["splits"].items()})
 
