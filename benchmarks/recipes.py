@@ -11,7 +11,6 @@ printed is one JSON object.
 
 import argparse
 import json
-import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from judging import Test, answers_to, greedy_places, worth
 from setting import Setting, finish, parser, progress, setting
 
 from headstart.drafters.arrangement import GrownTree
@@ -29,24 +29,15 @@ from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.errors import HeadstartError
 from headstart.models.threads import cpu_threads
-from headstart.request import Request
 from headstart.sampling.params import SamplingParams
 from headstart.sampling.row import RowSampling
-from headstart.train.generation import recording_pool
 from headstart.train.options import TrainOptions
 from headstart.train.plan import check_same_run, read_plan
 from headstart.train.recorded import read_recorded
-from headstart.train.recorder import RECORD
 from headstart.train.run import train
-from headstart.train.scripts import Ask, Script
-from headstart.train.shards import Answer, Place, Shard, read_shard, shard_path, write_shard
+from headstart.train.shards import Answer, Shard, read_shard, shard_path, write_shard
 from headstart.trees.budget import Budget
-from headstart.trees.growth import WIDEST
-from headstart.tuning.learned import learn
-from headstart.tuning.observe import BEYOND, Observations, compared
 
-SIZES = (8, 16)
-_ROWS = 64
 _KEPT = ("model", "dtype", "shards", "prompts", "limit", "max_new_tokens", "seed", "epochs")
 """Arguments that everything in a work folder was made with; heads know by themselves what they learned from."""
 
@@ -62,18 +53,6 @@ class Trained:
     """Share of the kinds of conversation that the data come from."""
     options: dict[str, Any] = field(default_factory=dict)
     """What differs from the default recipe."""
-
-
-@dataclass(frozen=True)
-class Test:
-    """Greedy answers that heads are judged by."""
-
-    shard: Shard
-    places: list[Place]
-
-    @property
-    def positions(self) -> int:
-        return sum(place.num_states for place in self.places)
 
 
 def table(tokens: int, hidden_size: int, epochs: float) -> list[Trained]:
@@ -228,83 +207,6 @@ def subset(shards: Sequence[Shard], directory: Path, wanted: Trained) -> Path:
 def kinds_in(directory: Path) -> set[str]:
     """The kinds of the conversations' first questions."""
     return {group[0].kind for group in read_shard(shard_path(directory, 0)).conversations()}
-
-
-def answers_to(here: Setting, directory: Path, tokens: int) -> Shard:
-    """The model's greedy answers to the prompts, with their states.
-
-    Raises:
-        SystemExit: those in ``directory`` answer other prompts.
-    """
-    path = shard_path(directory, 0)
-    if not path.exists():
-        directory.mkdir(parents=True, exist_ok=True)
-        scripts = [script(ids, here.stop_ids, tokens) for ids in here.prompts]
-        write_shard(path, 0, recording_pool(here.model, max_rows=32).run(scripts, lambda count: None), {})
-    shard = read_shard(path)
-    if [shard.prompt_tokens[place.prompt].tolist() for place in shard.places()] != [list(ids) for ids in here.prompts]:
-        raise SystemExit(f"{path} answers other prompts; give the same --prompts, --limit and --seed, or another --work")
-    return shard
-
-
-def script(ids: Sequence[int], stop_ids: frozenset[int], tokens: int) -> Script:
-    request = Request(prompt_ids=ids, stop_ids=stop_ids, max_new_tokens=tokens, drafter=RECORD)
-    reply = yield Ask(request, 1)
-    return [Answer(ids, reply.ids, reply.hidden_TD, True, "prompt")]
-
-
-def greedy_places(shard: Shard, positions: int | None = None) -> list[Place]:
-    """Where the greedy answers lie that heads can guess at: all, or the first ones up to so many positions."""
-    found: list[Place] = []
-    left = math.inf if positions is None else positions
-    for place in shard.places():
-        if left > 0 and place.greedy and place.num_states:
-            found.append(place)
-            left -= place.num_states
-    return found
-
-
-def worth(here: Setting, directory: HeadsDirectory, tests: dict[str, Test]) -> dict[str, Any]:
-    assert isinstance(directory.heads, MedusaHeads)
-    guesses = HeadGuesses(directory.heads, here.model)
-    return {
-        "parameters": directory.heads.num_parameters,
-        **{name: figures(seen(guesses, test)) for name, test in tests.items()},
-    }
-
-
-def figures(observed: Observations) -> dict[str, Any]:
-    learned = learn(observed, [*SIZES, 64])
-    top1_K = [float((rank_E[rank_E != BEYOND] == 0).double().mean()) for rank_E in observed.rank_EK.T]
-    return {
-        "top1": [round(top1, 4) for top1 in top1_K],
-        "grown": {nodes: round(learned.grown[nodes], 4) for nodes in SIZES},
-        "static": {nodes: round(learned.static[nodes], 4) for nodes in SIZES},
-        "error_of_grown": {nodes: round(learned.error[nodes], 4) for nodes in SIZES},
-    }
-
-
-@torch.inference_mode()
-def seen(guesses: HeadGuesses, test: Test) -> Observations:
-    """What the heads guess at each position of the greedy answers, as they do when drafting."""
-    ranks = min(WIDEST, guesses.heads.config.projected_vocab)
-    greedy = RowSampling(params=SamplingParams(), seed=0, prompt_length=1)
-    parts = []
-    for place in test.places:
-        ids, hidden_TD = test.shard.tokens[place.answer].tolist(), test.shard.hidden_SD[place.states]
-        steps = []
-        for at in range(0, len(hidden_TD), _ROWS):
-            hidden_BD = hidden_TD[at : at + _ROWS].to(guesses.heads.block_weight.dtype)
-            roots_B = torch.tensor(ids[at : at + len(hidden_BD)])
-            guesses_KBR, log_q_KBR = guesses.best(hidden_BD, roots_B, [greedy] * len(hidden_BD), ranks, probabilities=True)
-            assert log_q_KBR is not None
-            steps += list(zip(guesses_KBR.unbind(1), log_q_KBR.unbind(1), strict=True))
-        parts.append(compared(steps, ids))
-    return Observations(
-        torch.cat([rank_EK for rank_EK, _ in parts]),
-        torch.cat([log_q_EKR for _, log_q_EKR in parts]),
-        tuple(len(rank_EK) for rank_EK, _ in parts),
-    )
 
 
 @torch.inference_mode()

@@ -77,7 +77,7 @@ def run_code(code: str, tests: Sequence[str], limits: CodeLimits = CodeLimits())
     Raises:
         InvalidParameterError: this system has no limits for processes.
     """
-    if sys.platform == "win32":
+    if not can_limit():
         raise InvalidParameterError("code is only run where processes can be limited, which Windows cannot; leave out code")
     token = secrets.token_hex(16)
     given = asdict(limits)
@@ -100,6 +100,11 @@ def run_code(code: str, tests: Sequence[str], limits: CodeLimits = CodeLimits())
         finally:
             _end(process)
     return _verdict(said[:_LONGEST_WORD], token, process.returncode)
+
+
+def can_limit() -> bool:
+    """Whether this system can limit a process, without which no code is run."""
+    return sys.platform != "win32"
 
 
 @lru_cache(maxsize=1)

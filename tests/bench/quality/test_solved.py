@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from headstart.bench.quality.solved import solved
 from headstart.bench.quality.tasks import ANSWER_TOKENS, read_tasks
 from headstart.llm import LLM
@@ -25,3 +27,11 @@ def test_marks_by_kind_and_question(tmp_path: Path) -> None:
     narrow = native(alphabet_model(context=ANSWER_TOKENS["code"]))  # a prompt and an answer do not fit
     assert solved(LLM(narrow, letters_tokenizer()), tasks) == {"exact-match": both["exact-match"]}
     assert solved(tiny_llm(tokenizer=False), tasks) == {}
+
+
+def test_no_code_where_it_cannot_be_limited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "tasks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    wide = native(alphabet_model(context=2 * ANSWER_TOKENS["code"]))
+    monkeypatch.setattr("sys.platform", "win32")
+    found = solved(LLM(wide, letters_tokenizer()), read_tasks(tmp_path / "tasks.jsonl"))
+    assert found == {"exact-match": {"right": True, "wrong": False}}
