@@ -44,7 +44,7 @@ def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
     judged = {args.heads: here.heads}
     for each in args.also:
         name, _, directory = each.partition("=")
-        if not directory or name in judged:
+        if not name or not directory or name in judged:
             raise SystemExit(f"--also {each}: expected NAME=DIR, with a name of its own")
         judged[name] = HeadsDirectory.from_pretrained(Path(directory))
     asked = answers_to(here, args.work, args.max_new_tokens)

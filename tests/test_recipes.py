@@ -1,7 +1,6 @@
 """What ``benchmarks/recipes.py`` takes from its work folder: nothing that was made with other arguments than it reports."""
 
 import argparse
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -14,20 +13,13 @@ from headstart.models.protocol import BaseModel
 from headstart.train.options import TrainOptions
 from headstart.train.plan import Plan
 from headstart.train.shards import Answer, read_shard, shard_path, write_shard
+from tests.benchmark_module import benchmark_module
 from tests.tiny_models import adapter, tiny
-
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 
 @pytest.fixture(scope="module")
 def recipes() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location("recipes", BENCHMARKS / "recipes.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(BENCHMARKS)  # it imports what benchmarks share
-        spec.loader.exec_module(module)
+    with benchmark_module("recipes") as module:
         yield module
 
 
@@ -104,6 +96,8 @@ def test_answers_to_other_prompts_are_not_taken_for_these(recipes: ModuleType, m
     assert torch.equal(again.tokens, read_shard(shard_path(tmp_path, 0)).tokens)
     with pytest.raises(SystemExit, match=r"answers other prompts; give the same --prompts, --limit and --seed"):
         recipes.answers_to(here(model, [[3, 4]]), tmp_path, 4)
+    with pytest.raises(SystemExit, match=r"were made with max_new_tokens 4, not 5; give another --work"):
+        recipes.answers_to(here(model, [[3, 4], [5, 6, 7]]), tmp_path, 5)
 
 
 def test_heads_of_other_data_or_epochs_are_not_taken_for_these(recipes: ModuleType, model: BaseModel, tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ def run(
     device
         Where to compute, "cpu" or "cuda" for instance; "auto" takes the fastest there is.
     tasks
-        At the end have both models do the bundled tasks, for the model card; code that they write is run, within limits, where there are any.
+        At the end have both models do the bundled tasks, for the model card; code that they write is run where the system can
+        limit it.
     json
         Print one JSON object with what was measured.
     """
