@@ -7,6 +7,8 @@ from transformers import PreTrainedModel
 
 from headstart.drafters.heads_directory import WEIGHTS, HeadsDirectory
 
+HEADS_FOLDER = "headstart"
+"""In a model's directory: where the heads are that were trained together with it."""
 _BUNDLED = "smollm2-135m-instruct"
 
 
@@ -37,4 +39,4 @@ def _places(model: "str | Path | PreTrainedModel") -> list[Path]:
     path = Path(model).expanduser()
     if path.is_file():
         path = path.parent
-    return [path, path / "headstart"] if path.is_dir() else []
+    return [path, path / HEADS_FOLDER] if path.is_dir() else []

@@ -13,6 +13,7 @@ from headstart.drafters.base_check import base_sample
 from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import TrainingError
+from headstart.finding_heads import HEADS_FOLDER
 from headstart.llm import LLM, load
 from headstart.models.dtype import resolve_dtype
 from headstart.train.atomic_file import write_atomically
@@ -29,9 +30,6 @@ from headstart.train.run import DEFAULT_NODES, TREE_NODES
 from headstart.train.simulation import joint_counts
 from headstart.trees.search import grow
 from headstart.tuning.calibration import fit_calibration
-
-HEADS = "headstart"
-"""The folder in a model's directory where heads are found."""
 
 
 def finish(
@@ -76,7 +74,7 @@ def finish(
         )
     seen = look(backbone, trainer.objective, own, options.length)
     directory = _directory(heads, seen, llm, output.name)
-    directory.save_pretrained(output / HEADS)  # before all that only measures; the figures follow
+    directory.save_pretrained(output / HEADS_FOLDER)  # before all that only measures; the figures follow
     result = JointResult(
         directory=output,
         steps=trainer.step,
@@ -93,7 +91,7 @@ def finish(
     )
     directory.card = joint_card(heads, base, result, options)
     directory.tree_file = replace(directory.tree_file, predicted=result.to_dict())
-    directory.save_pretrained(output / HEADS)
+    directory.save_pretrained(output / HEADS_FOLDER)
     write_atomically(output / "README.md", directory.card.encode())
     reporter.say(
         f"model and heads are in {output}: perplexity {result.perplexity_change:+.2%}, likeliest token the same"

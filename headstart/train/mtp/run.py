@@ -17,6 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from headstart.drafters.base_check import base_sample
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, TrainingError
+from headstart.finding_heads import HEADS_FOLDER
 from headstart.llm import LLM, load
 from headstart.models.dtype import DTYPES, dtype_name, resolve_device, training_dtype
 from headstart.models.quiet import no_progress_bars
@@ -47,8 +48,6 @@ from headstart.trees.search import grow
 from headstart.tuning.calibration import fit_calibration
 
 LOG = "log.jsonl"
-HEADS = "headstart"
-"""The folder in a model's directory where heads are found."""
 TREE_NODES, DEFAULT_NODES = 64, 8
 PROMPT_TOKENS, PIECES, LEAST_PIECES = 32, 48, 4
 """Pieces of held-out text, each begun with a prompt: one half of the texts that come of it makes the tree, the other is for
@@ -119,7 +118,7 @@ def train_mtp(
         for found in result.measured:
             reporter.say(found.line)
         true = ", ".join(f"{tokens:.2f} at {nodes} nodes" for nodes, tokens in result.on_true_text.items())
-        reporter.say(f"the heads are in {output / HEADS}; on held-out text itself: {true}")
+        reporter.say(f"the heads are in {output / HEADS_FOLDER}; on held-out text itself: {true}")
     return result
 
 
@@ -198,7 +197,7 @@ def _with_heads(head: HeadedModel, result: MtpResult, kept_S: torch.Tensor, opti
         total=total,
         calibration=fit_calibration(seen.log_q_EKR, seen.rank_EK.long()),
     )
-    directory.save_pretrained(output / HEADS)  # before the hours of a large model's measurement; the figures follow
+    directory.save_pretrained(output / HEADS_FOLDER)  # before the hours of a large model's measurement; the figures follow
     llm = LLM(plain.model, plain.tokenizer, heads=directory, drafter="mtp" if options.head == "layer" else "medusa")
     result = replace(
         result,
@@ -207,7 +206,7 @@ def _with_heads(head: HeadedModel, result: MtpResult, kept_S: torch.Tensor, opti
     )
     directory.tree_file.predicted.update(result.to_dict())
     directory.card = mtp_card(directory.heads.num_parameters, result, options)
-    directory.save_pretrained(output / HEADS)
+    directory.save_pretrained(output / HEADS_FOLDER)
     return result
 
 
