@@ -84,11 +84,17 @@ def greedy_places(shard: Shard, positions: int | None = None, conversations: Con
     return found
 
 
-def worth(here: Setting, directory: HeadsDirectory, tests: dict[str, Test]) -> dict[str, Any]:
-    assert isinstance(directory.heads, MedusaHeads)
-    guesses = HeadGuesses(directory.heads, here.model)
+def guesses_of(directory: HeadsDirectory, here: Setting, name: str) -> HeadGuesses:
+    """Raises SystemExit if they are no Medusa heads; HeadsError if they are another model's."""
+    if directory.config.kind != "medusa" or not isinstance(directory.heads, MedusaHeads):
+        raise SystemExit(f"{name}: heads of kind {directory.config.kind!r}; only medusa heads guess from recorded states alone")
+    directory.check_base(here.model)
+    return HeadGuesses(directory.heads, here.model)
+
+
+def worth(guesses: HeadGuesses, tests: dict[str, Test]) -> dict[str, Any]:
     return {
-        "parameters": directory.heads.num_parameters,
+        "parameters": guesses.heads.num_parameters,
         **{name: figures(seen(guesses, test)) for name, test in tests.items()},
     }
 
@@ -118,11 +124,11 @@ def seen(guesses: HeadGuesses, test: Test) -> Observations:
         ids, hidden_TD = test.shard.tokens[place.answer].tolist(), test.shard.hidden_SD[place.states]
         steps = []
         for at in range(0, len(hidden_TD), _ROWS):
-            hidden_BD = hidden_TD[at : at + _ROWS].to(guesses.heads.block_weight.dtype)
-            roots_B = torch.tensor(ids[at : at + len(hidden_BD)])
+            hidden_BD = hidden_TD[at : at + _ROWS].to(guesses.device, guesses.heads.block_weight.dtype)
+            roots_B = torch.tensor(ids[at : at + len(hidden_BD)], device=guesses.device)
             guesses_KBR, log_q_KBR = guesses.best(hidden_BD, roots_B, [greedy] * len(hidden_BD), ranks, probabilities=True)
             assert log_q_KBR is not None
-            steps += list(zip(guesses_KBR.unbind(1), log_q_KBR.unbind(1), strict=True))
+            steps += list(zip(guesses_KBR.cpu().unbind(1), log_q_KBR.cpu().unbind(1), strict=True))
         parts.append(compared(steps, ids))
     return Observations(
         torch.cat([rank_EK for rank_EK, _ in parts]),

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from judging import Test, answers_to, greedy_places, worth
+from judging import Test, answers_to, greedy_places, guesses_of, worth
 from setting import Setting, finish, parser, progress, setting
 
 from headstart.drafters.arrangement import GrownTree
@@ -37,6 +37,7 @@ from headstart.train.recorded import read_recorded
 from headstart.train.run import train
 from headstart.train.shards import Answer, Shard, read_shard, shard_path, write_shard
 from headstart.trees.budget import Budget
+from headstart.whole_file import write
 
 _KEPT = ("model", "dtype", "shards", "prompts", "limit", "max_new_tokens", "seed", "epochs")
 """Arguments that everything in a work folder was made with; heads know by themselves what they learned from."""
@@ -162,21 +163,21 @@ def measured(here: Setting, args: argparse.Namespace) -> dict[str, Any]:
         else:
             begun = time.perf_counter()
             trained = train(here.model, here.tokenizer, where, options=options)
-            minutes = round((time.perf_counter() - begun) / 60, 1)
+            minutes = None if options.resume else round((time.perf_counter() - begun) / 60, 1)  # nobody knows those of before
             done = {"minutes": minutes, "tokens": trained.tokens, "steps": trained.steps}
-            (where / "minutes.json").write_text(json.dumps(done))
+            write(where / "minutes.json", json.dumps(done).encode())
         directory = HeadsDirectory.from_pretrained(where)
         found[group][each.name] = {
             **json.loads((where / "minutes.json").read_text()),
             "kinds": len(kinds_in(data)),
-            **worth(here, directory, tests),
+            **worth(guesses_of(directory, here, each.name), tests),
         }
         if group == "table":
             directories[each.name] = directory
         progress(f"{group}, {each.name}: {json.dumps(found[group][each.name])}")
     for name, milliseconds in draft_times(here, directories).items():
         found["table"][name]["draft_milliseconds"] = milliseconds
-    found["shipped"] = worth(here, here.heads, tests)
+    found["shipped"] = worth(guesses_of(here.heads, here, "shipped"), tests)
     progress(f"shipped: {json.dumps(found['shipped'])}")
     return found
 
@@ -212,7 +213,7 @@ def kinds_in(directory: Path) -> set[str]:
 @torch.inference_mode()
 def draft_times(here: Setting, directories: dict[str, HeadsDirectory], turns: int = 200) -> dict[str, float]:
     """Milliseconds of a draft for one text, a tree of 8 nodes: the median over turns, in which all heads take part."""
-    hidden_1D = torch.randn(1, here.model.facts.hidden_size).to(here.model.facts.dtype)
+    hidden_1D = torch.randn(1, here.model.facts.hidden_size).to(here.model.facts.device, here.model.facts.dtype)
     row = RowSampling(params=SamplingParams(), seed=0, prompt_length=1, generated=[5])
     ways: dict[str, Callable[[], object]] = {}
     for name, directory in directories.items():

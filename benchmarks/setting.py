@@ -20,6 +20,7 @@ from headstart.drafters.guesses import HeadGuesses
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.drafters.medusa import MedusaDrafter
 from headstart.finding_heads import find_heads
+from headstart.finite import finite
 from headstart.models.dtype import dtype_name, resolve_dtype
 from headstart.models.loading import load_model
 from headstart.models.processor import processor
@@ -99,7 +100,7 @@ def finish(name: str, args: argparse.Namespace, report: dict[str, Any]) -> None:
         "max_new_tokens": args.max_new_tokens,
         "dtype": args.dtype,
         "machine": machine(),
-        **report,
+        **finite(report),
     }
     if args.output:
         args.output.parent.mkdir(parents=True, exist_ok=True)

@@ -32,8 +32,8 @@ from headstart.models.dtype import training_dtype
 from headstart.models.loading import load_model
 from headstart.models.protocol import BaseModel
 from headstart.models.source import find, load_pretrained
-from headstart.train.batches import held_out
 from headstart.train.draft_vocab import frequent_ids, lookup_table
+from headstart.train.held_out import held_out
 from headstart.train.loss import loss_and_gradient
 from headstart.train.output_matrix import OutputMatrix, shared_matrix
 from headstart.train.recorded import Recorded
@@ -299,6 +299,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
+    for name in ("layers", "minutes", "steps", "batch", "threads"):
+        if (value := getattr(options, name)) is not None and not 0 < value < float("inf"):
+            parser.error(f"--{name} is {value}; expected more than 0")
     torch.set_num_threads(options.threads)
     try:
         print(json.dumps(train(options)))

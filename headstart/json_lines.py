@@ -19,7 +19,7 @@ def read_lines(source: Source, what: str, where: str, expected: str) -> list[tup
         DataError: the file cannot be read or is no UTF-8.
     """
     try:
-        lines = source.read_text(encoding="utf-8").split("\n")  # not splitlines: U+2028 is text
+        lines = source.read_text(encoding="utf-8-sig").split("\n")  # not splitlines: U+2028 is text
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{what} {where} cannot be read: {error}; expected {expected}") from error
     return [(f"{where}:{number}", line) for number, line in enumerate(lines, 1) if line.strip()]
@@ -30,7 +30,8 @@ def json_object(line: str, origin: str, expected: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise DataError(f"{origin}: not JSON ({error}); {expected}") from error
+        whole = "; a JSON array has to become an object on each line" if line.lstrip().startswith("[") else ""
+        raise DataError(f"{origin}: not JSON ({error}){whole}; {expected}") from error
     if not isinstance(row, dict):
         raise DataError(f"{origin}: a JSON {type(row).__name__}; {expected}")
     return row

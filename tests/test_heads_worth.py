@@ -8,8 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import torch
 
-from headstart.train.batches import held_out
-from headstart.train.run import HELD_OUT_LEAST, HELD_OUT_SHARE
+from headstart.train.held_out import held_out
 from headstart.train.shards import Answer, shard_path, write_shard
 from tests.benchmark_module import benchmark_module
 from tests.tiny_models import EOS, LETTERS, alphabet_heads, alphabet_model, letter_ids, native
@@ -51,7 +50,7 @@ def test_what_heads_learned_from_is_told_from_what_they_did_not(heads_worth: Mod
     """Answers of the conversations that training would hold out are letters in an order that the heads do not know."""
     (tmp_path / "shards").mkdir()
     count = 20
-    aside = held_out(range(count), HELD_OUT_SHARE, HELD_OUT_LEAST)
+    aside = held_out(range(count))
     model = here().model
     groups = []
     for number in range(count):

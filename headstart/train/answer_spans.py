@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headstart.errors import DataError
+from headstart.errors import ChatTemplateError, DataError, PromptError
 from headstart.text.tokenizer import Tokenizer
 
 _MERGED = 2  # tokens at the end of a prompt that may merge with the beginning of the answer
@@ -20,13 +20,24 @@ class MarkedText:
 
 def chat_texts(tokenizer: Tokenizer, messages: Sequence[dict[str, str]], stop_ids: frozenset[int], origin: str) -> list[MarkedText]:
     """The conversation as one text with all its answers; or, where the template shows an earlier answer differently once the
-    conversation goes on, a text for each answer.
+    conversation goes on, a text for each answer. What an assistant says first of all answers nothing, and is read as a prompt.
 
     Raises:
-        DataError: the template does not put an answer after the prompt that asks for it. ``origin`` says where it came from.
-        ChatTemplateError: the template refuses the messages.
+        DataError: the template refuses the messages, or does not put an answer after the prompt that asks for it. ``origin`` says
+            where they came from.
     """
-    turns = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
+    try:
+        return _chat_texts(tokenizer, messages, stop_ids, origin)
+    except (ChatTemplateError, PromptError) as error:
+        raise DataError(f"{origin}: {error}") from error
+
+
+def _chat_texts(
+    tokenizer: Tokenizer, messages: Sequence[dict[str, str]], stop_ids: frozenset[int], origin: str
+) -> list[MarkedText]:
+    turns = [i for i, message in enumerate(messages) if i and message["role"] == "assistant"]
+    if not turns:
+        return []
     whole = tokenizer.chat_ids(list(messages[: turns[-1] + 1]), add_generation_prompt=False)
     prompts = [tokenizer.chat_ids(list(messages[:i])) for i in turns]
     spans = [_span(prompt, whole, stop_ids) for prompt in prompts]

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import DataError, TrainingError
-from headstart.train.account import Lost, check_bad_rows
+from headstart.train.account import Lost
 from headstart.train.conversations import Given
 from headstart.train.endpoint import Endpoint, NoAnswer, Said
 from headstart.train.generation import OnTokens
 from headstart.train.kept import NOT_FOUND, Kept
-from headstart.train.scripts import SAMPLED_EVERY, SAMPLED_TEMPERATURE, Recipe
+from headstart.train.scripts import SAMPLED_EVERY, SAMPLED_TEMPERATURE, Recipe, is_answered
 from headstart.train.shards import Answer
 
 _RATE_ROUNDS = 2
+_NAMED = 5
 
 
 class Asked:
@@ -42,6 +43,8 @@ class Asked:
         self._journal = Journal(journal)
         self._parallel, self._max_failed = parallel, max_failed
         self.lost: dict[int, Lost] = {}
+        self._passing: set[int] = set()
+        """Those that may be answered another time."""
 
     @property
     def total(self) -> int:
@@ -57,10 +60,20 @@ class Asked:
                 try:
                     answers = self._read(number, talks[number])
                 except DataError as error:
-                    self._fail(number, NoAnswer(NOT_FOUND, str(error)))
+                    self._fail(number, NoAnswer(NOT_FOUND, str(error), lasting=True))
             on_tokens(sum(len(answer.ids) for answer in answers))
             out.append(answers)
+        self._check_works(numbers)
         return out
+
+    def _check_works(self, numbers: Sequence[int]) -> None:
+        """Raises TrainingError if all of several conversations failed in a way that may pass: in a finished shard they would be
+        lost, and never be asked again."""
+        if len(numbers) > 1 and all(number in self._passing for number in numbers):
+            raise TrainingError(
+                f"the endpoint answered none of {len(numbers):,} conversations in a row; the first one:"
+                f" {self.lost[numbers[0]].detail}. Go on with --resume when it works"
+            )
 
     def rate(self, seconds: float) -> float:
         """Measured on the first conversations, however long they take: their answers are kept."""
@@ -91,6 +104,7 @@ class Asked:
                         self._fail(number, failure)
                     else:
                         self.lost.pop(number, None)  # it may have failed when the rate was measured
+                        self._passing.discard(number)
                         self._journal.keep(self._key(number), talks[number])
         finally:
             self._endpoint.close()
@@ -98,22 +112,25 @@ class Asked:
 
     def _fail(self, number: int, failure: NoAnswer) -> None:
         origin = self._given[number].origin
+        if not failure.lasting:
+            self._passing.add(number)
         self.lost[number] = Lost("failed", failure.reason, f"{origin}: {failure.detail.removeprefix(f'{origin}: ')}")
-        try:
-            check_bad_rows([row for row in self.lost.values() if row.kind == "failed"], self._max_failed)
-        except DataError as error:
+        failed = [row.detail for row in self.lost.values() if row.kind == "failed"]
+        if len(failed) > self._max_failed:
             raise TrainingError(
-                f"the endpoint failed too often: {error}\nWhat was answered is kept; go on with --resume when the endpoint works"
-            ) from error
+                "\n  ".join([f"the endpoint failed at {len(failed):,} rows; the first ones are:", *failed[:_NAMED]])
+                + "\nWhat was answered is kept; go on with --resume when the endpoint works, or let more rows be left out with"
+                " --max-bad-rows"
+            )
 
     def _talk(self, number: int) -> list[Said]:
         """One conversation, turn by turn, with the endpoint's own answers as the history."""
         history: list[dict[str, str]] = []
         said: list[Said] = []
         sampled = number % SAMPLED_EVERY == SAMPLED_EVERY - 1
-        for message in self._asked(number):
+        for message, answered in self._asked(number):
             history.append(message)
-            if message["role"] != "user":
+            if not answered:
                 continue
             answer = self._endpoint.ask(
                 history,
@@ -125,16 +142,17 @@ class Asked:
             history.append({"role": "assistant", "content": answer.text})
         return said
 
-    def _asked(self, number: int) -> list[dict[str, str]]:
-        """The given messages that are not answers."""
-        return [message for message in self._given[number].messages or [] if message["role"] != "assistant"]
+    def _asked(self, number: int) -> list[tuple[dict[str, str], bool]]:
+        """The given messages that are not answers, and whether an answer comes after each."""
+        messages = self._given[number].messages or []
+        return [(message, is_answered(messages, i)) for i, message in enumerate(messages) if message["role"] != "assistant"]
 
     def _read(self, number: int, said: Sequence[Said]) -> list[Answer]:
         answers = iter(said)
         messages: list[dict[str, str]] = []
-        for message in self._asked(number):
+        for message, answered in self._asked(number):
             messages.append(message)
-            if message["role"] == "user":
+            if answered:
                 messages.append({"role": "assistant", "content": next(answers).text})
         row = Given(self._given[number].origin, messages=messages)
         return self._reader.answers(row, cut={i for i, answer in enumerate(said) if answer.cut})

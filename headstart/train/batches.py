@@ -143,12 +143,5 @@ class Order:
         return torch.cat([torch.arange(span.first, span.first + span.count) for span in spans])
 
 
-def held_out(conversations: Sequence[int], share: float, least: int) -> set[int]:
-    """Conversations kept from training: every n-th, so that all kinds are among them, at least ``least``."""
-    wanted = max(least, round(share * len(conversations)))
-    step = max(1.0, len(conversations) / wanted)
-    return {conversations[int((i + 0.5) * step)] for i in range(min(wanted, len(conversations)))}
-
-
 def _listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:8])) + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")

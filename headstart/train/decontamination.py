@@ -46,9 +46,13 @@ def evaluation_prompts(files: Sequence[Path], words: int) -> EvaluationPrompts:
 
 def decontaminated(reading: Reading, prompts: EvaluationPrompts) -> Reading:
     """The rows that have nothing of an evaluation prompt in them; the others are lost."""
-    alike = [any(prompts.alike(part) for part in row.parts) for row in reading.rows]
-    lost = [Lost("skipped", SHARES) for is_alike in alike if is_alike]
-    return Reading([row for row, is_alike in zip(reading.rows, alike, strict=True) if not is_alike], [*reading.lost, *lost])
+    rows, lost = [], list(reading.lost)
+    for row in reading.rows:
+        if any(prompts.alike(part) for part in row.parts):
+            lost.append(Lost("skipped", SHARES, f"{row.origin}: {SHARES}"))
+        else:
+            rows.append(row)
+    return Reading(rows, lost)
 
 
 def _asked(row: dict[str, Any], origin: str) -> list[str]:

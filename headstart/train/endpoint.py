@@ -42,10 +42,10 @@ class Said:
 class NoAnswer(Exception):
     """One request got no answer, and asking again did not help."""
 
-    def __init__(self, reason: str, detail: str) -> None:
-        """``reason``: the same words for all requests that failed in this way."""
+    def __init__(self, reason: str, detail: str, *, lasting: bool = False) -> None:
+        """``reason``: the same words for all requests that failed in this way. ``lasting`` if the request is what is wrong."""
         super().__init__(detail)
-        self.reason, self.detail = reason, detail
+        self.reason, self.detail, self.lasting = reason, detail, lasting
 
 
 class Endpoint:
@@ -144,11 +144,11 @@ class Endpoint:
                 words = "and no reason"
         detail = f"{self.url}: {error.code} {words}"
         if error.code in _REFUSED:
-            return NoAnswer(f"refused with {error.code}", detail)
+            return NoAnswer(f"refused with {error.code}", detail, lasting=True)
         if error.code in _TEMPORARY or error.code >= 500:
             return _TryAgain(f"endpoint answered {error.code}", detail, _seconds(error.headers.get("Retry-After")))
         return TrainingError(
-            f"the endpoint refuses every request: {detail}. Check its URL, the model {self.model!r} and the key (--api-key-env); "
+            f"the endpoint refuses every request: {detail}. Check its URL, the model {self.model!r} and the key (--api-key-env);"
             " then go on with --resume"
         )
 

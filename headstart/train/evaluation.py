@@ -13,7 +13,7 @@ from headstart.train.accuracy import top_shares
 from headstart.train.batches import Examples
 from headstart.train.hydra_simulation import simulate_grown
 from headstart.train.loop import Trainer
-from headstart.train.simulation import BEYOND, WIDTH, Guesses, cross_simulated, joint_counts
+from headstart.train.simulation import BEYOND, WIDTH, Guesses, cross_simulated, joint_counts, ranked
 from headstart.trees.calibration import Calibration
 from headstart.trees.search import expected_tokens, grow
 from headstart.trees.shape import Path
@@ -80,13 +80,8 @@ def guesses(trainer: Trainer, examples: Examples) -> Guesses:
         batch = examples.gather(index_B, heads, trainer.device)
         states_KBD, labels_KB = trainer.states(batch), trainer.labels(batch)
         for k in range(heads):
-            logits_BV = trainer.logits(k, states_KBD[k])
-            best_BR = logits_BV.topk(width, sorted=True)
-            log_q_BR = best_BR.values.float() - logits_BV.float().logsumexp(-1, keepdim=True)
-            log_q_EKR[index_B, k] = log_q_BR.clamp(max=0).to("cpu")
-            hit_BR = best_BR.indices == labels_KB[k][:, None]
-            rank_B = torch.where(hit_BR.any(-1), hit_BR.int().argmax(-1), WIDTH)
-            rank_EK[index_B, k] = torch.where(batch.targets_BK[:, k] == BEYOND, BEYOND, rank_B).to("cpu", torch.int8)
+            logits_BV, ended_B = trainer.logits(k, states_KBD[k]), batch.targets_BK[:, k] == BEYOND
+            rank_EK[index_B, k], log_q_EKR[index_B, k] = ranked(logits_BV, labels_KB[k], ended_B)
     return Guesses(rank_EK, log_q_EKR)
 
 

@@ -172,7 +172,7 @@ def settle(shards: Sequence[Shard], conversations: int | None, read_lost: Sequen
         DataError: the account does not add up.
     """
     numbers = [set(shard.conversation_ids) for shard in shards]
-    # a shard of a version that kept no account: as many rows as its numbers span
+    # a shard of someone who keeps no account: as many rows as there are in it
     begun = [int(shard.metadata.get(ROWS, len(there))) for shard, there in zip(shards, numbers, strict=True)]
     total = sum(begun) if conversations is None else conversations
     account = Account(read=total + len(read_lost), written=sum(map(len, numbers)))

@@ -74,7 +74,7 @@ class LiveTable:
             left = elapsed / here * (self._steps - self._done)
             parts += [f"{self._positions / elapsed:,.0f} tokens/s", f"{_clock_time(left)} left"]
         if self._best is not None:
-            parts.append(f"best {self._best:.2f} tokens per step predicted at 8 nodes (held out, like the accuracies)")
+            parts.append(f"best {self._best:.2f} tokens per step at 8 nodes (held out, like the accuracies)")
         return "; ".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""The training loop: gather, forward, loss, backward, step. One processor or one accelerator; the base model stays frozen.
+"""The training loop: gather, forward, loss, backward, step. The base model stays frozen.
 
 Shapes: B examples of a step, K heads, V draft vocabulary, D hidden.
 """

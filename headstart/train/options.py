@@ -107,8 +107,18 @@ class TrainOptions:
             raise InvalidParameterError(
                 f"projection_rank was given and projection is {self.projection!r}; ask for 'low-rank', or leave it out"
             )
+        if self.condition_size is not None and not self.condition_on_root:
+            raise InvalidParameterError(
+                "condition_size was given and condition_on_root is off; nothing has that width. Leave one out"
+            )
+        if self.block != "residual" and not self.num_layers:
+            raise InvalidParameterError(f"block is {self.block!r} and num_layers is 0; without blocks there is no kind of them")
+        if self.decontaminate and not self.decontaminate_words:
+            raise InvalidParameterError("decontaminate was given and decontaminate_words is 0, which leaves all in; leave one out")
         if self.kind == "hydra" and not self.condition_on_root:
             raise InvalidParameterError("kind is 'hydra' and condition_on_root is off; hydra heads read it always. Leave one out")
+        if self.max_bad_rows != TrainOptions.max_bad_rows and not self.data and self.shards is None:
+            raise InvalidParameterError("max_bad_rows was given without data; no rows are read then, so leave it out")
         if self.keep_answers and not self.data:
             raise InvalidParameterError("keep_answers was given without data; name the files that hold the answers")
         self._check_endpoint()

@@ -5,15 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from headstart.drafters.heads import HeadsConfig
-from headstart.errors import TrainingError
 from headstart.models.dtype import dtype_name, training_dtype
 from headstart.models.protocol import BaseModel
 from headstart.train.digest import digest_of_answers
+from headstart.train.held_out import check_enough
 from headstart.train.options import DEFAULT_TOKENS, TrainOptions
 from headstart.train.plan import SHARD_SIZE, Plan, check_same_run, plan_for_time, read_plan
 from headstart.train.progress import Reporter
 from headstart.train.recorded import Recorded, check_given, enough
-from headstart.train.run_directory import RUN_FILE, make_output
+from headstart.train.run_directory import RUN_FILE, check_no_run, make_output
 from headstart.train.sources import Opened
 from headstart.train.speed import training_rate
 from headstart.train.state_cache import COMPUTED, cache_size, choose_cache
@@ -38,8 +38,9 @@ def decided(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, 
         if isinstance(source, Recorded):
             check_given(enough(source.shards, plan.tokens), plan, run)
         return plan
-    if path.exists():
-        raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
+    check_no_run(run)
+    if source.total is not None:
+        check_enough(source.total, "to train on", "Give more data")
     make_output(run)
     compute = dtype_name(training_dtype(model.facts.device))
     if isinstance(source, Recorded):

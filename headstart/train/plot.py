@@ -56,7 +56,7 @@ def _draw_accuracies(axes: Any, evaluations: Sequence[dict[str, Any]]) -> None:
     axes.set_ylabel("first guess right, % (held out)")
     worth = axes.twinx()
     worth.plot(at, _numbers(entry["score"] for entry in evaluations), "k.--", label="tokens per step")
-    worth.set_ylabel("predicted tokens per step, 8 nodes (held out)")
+    worth.set_ylabel("tokens per step, 8 nodes (held out)")
     if evaluations:
         handles = [*axes.get_lines(), *worth.get_lines()]
         axes.legend(handles, [str(handle.get_label()) for handle in handles], loc="lower right")

@@ -93,7 +93,12 @@ def check_alone(what: str) -> None:
 
 def _told(names: Sequence[str]) -> int | None:
     name = _name_of(names)
-    return None if name is None else int(os.environ[name])
+    if name is None:
+        return None
+    try:
+        return int(os.environ[name])
+    except ValueError as error:
+        raise TrainingError(f"{name} is {os.environ[name]!r}; expected a whole number, as launchers set it, or unset it") from error
 
 
 def _name_of(names: Sequence[str]) -> str | None:

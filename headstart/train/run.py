@@ -11,9 +11,7 @@ from pathlib import Path
 
 import torch
 
-from headstart.drafters.base_check import base_sample
 from headstart.drafters.heads import MedusaHeads
-from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError
 from headstart.models.dtype import dtype_name
 from headstart.models.protocol import BaseModel
@@ -21,13 +19,15 @@ from headstart.text.tokenizer import Tokenizer
 from headstart.train.account import Account
 from headstart.train.accuracy import shown
 from headstart.train.atomic_file import write_atomically
-from headstart.train.batches import Examples, held_out
+from headstart.train.batches import Examples
 from headstart.train.card import Facts, model_card
 from headstart.train.checkpoint import Standing, load_checkpoint, save_checkpoint
 from headstart.train.decoded import decode, held_out_prompts
 from headstart.train.draft_vocab import frequent_ids
-from headstart.train.evaluation import Evaluation, Observed, evaluate
+from headstart.train.evaluation import Evaluation, evaluate
+from headstart.train.finished_heads import finished_heads
 from headstart.train.generation import Source, fill, settle
+from headstart.train.held_out import split
 from headstart.train.log import Log
 from headstart.train.loop import Trainer
 from headstart.train.options import TrainOptions
@@ -46,10 +46,7 @@ from headstart.train.state_cache import Stateless
 from headstart.train.states import ComputedStates
 from headstart.train.tensorboard import check_tensorboard
 from headstart.train.watch import watched
-from headstart.trees.search import grow
 
-HELD_OUT_SHARE, HELD_OUT_LEAST = 0.05, 8
-TREE_NODES, DEFAULT_NODES = 64, 6
 _EVALUATIONS_AN_EPOCH = 2
 _CHECKPOINT_SECONDS = 120.0
 
@@ -109,7 +106,9 @@ def train(
         seconds=seconds,
         rows=account.line,
     )
-    directory = _directory(model, trainer.heads, seen, result)
+    directory = finished_heads(
+        trainer.heads, model, seen.counts, seen.total, calibration=seen.calibration, predicted=result.to_dict()
+    )
     decoded = decode(
         model,
         directory,
@@ -195,17 +194,11 @@ def _trainer(
     model: BaseModel, shards: list[Shard], plan: Plan, options: TrainOptions, processes: Processes
 ) -> tuple[Trainer, Examples]:
     """The trainer, and the examples that are kept from it."""
-    conversations = sorted({number for shard in shards for number in shard.conversation_ids})
-    if len(conversations) < 2 * HELD_OUT_LEAST:
-        raise DataError(
-            f"{len(conversations)} conversations with an answer are too few: {HELD_OUT_LEAST} are held out for evaluation, and as"
-            " many have to be left. Give more data or more minutes"
-        )
-    aside = held_out(conversations, HELD_OUT_SHARE, HELD_OUT_LEAST)
+    numbers = (number for shard in shards for number in shard.conversation_ids)
     computed = plan.cache == NO_STATES
     examples, kept = (
         Examples(shards, which, ComputedStates(model, shards) if computed else None)
-        for which in (set(conversations) - aside, aside)
+        for which in split(numbers, "with an answer", "Give more data or more minutes")
     )
     if not len(examples) or not len(kept):
         raise DataError("all answers are a single token long; there is nothing for heads to guess. Give other data")
@@ -274,20 +267,6 @@ def _train(
                 save_checkpoint(path, trainer, standing)
                 saved = time.perf_counter()
     return standing
-
-
-def _directory(model: BaseModel, heads: MedusaHeads, seen: Observed, result: Evaluation) -> HeadsDirectory:
-    tree = grow(seen.counts, TREE_NODES)
-    return HeadsDirectory(
-        heads.cpu(),
-        tree,
-        nodes=min(DEFAULT_NODES, len(tree)),
-        base_check=base_sample(model),
-        counts=dict(seen.counts.most_common(512)),
-        total=seen.total,
-        calibration=seen.calibration,
-        predicted=result.to_dict(),
-    )
 
 
 def _line(result: Evaluation) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headstart.errors import TrainingError
+from headstart.finding_heads import HEADS_FOLDER
 from headstart.train.atomic_file import write_atomically
 
 RUN_FILE = "run.json"
@@ -14,12 +15,23 @@ _ANEW = "start anew in an empty directory"
 T = TypeVar("T")
 
 
+def check_no_run(run: Path) -> None:
+    """Raises TrainingError if there is a run already in ``run``."""
+    if (run / RUN_FILE).exists():
+        raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
+
+
 def make_output(run: Path) -> None:
-    """Make the directory of a run.
+    """Make the directory of a run that begins, in its output directory.
 
     Raises:
-        TrainingError: it cannot be made or written to.
+        TrainingError: a model lies in the output directory, or it cannot be made or written to.
     """
+    if _is_model(run.parent):
+        raise TrainingError(
+            f"a model lies in {run.parent}, and what is trained would replace its files; choose another output directory,"
+            f" {run.parent / HEADS_FOLDER} for instance, where heads are found beside their model"
+        )
     try:
         run.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=run):
@@ -28,6 +40,14 @@ def make_output(run: Path) -> None:
         raise TrainingError(
             f"cannot write to {run}: {error.strerror or error}; choose an output directory that can be written to"
         ) from error
+
+
+def _is_model(directory: Path) -> bool:
+    try:
+        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and "model_type" in config  # heads have none
 
 
 def write_run_file(path: Path, version: int, values: Mapping[str, Any]) -> None:

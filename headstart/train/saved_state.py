@@ -62,12 +62,11 @@ def saved_state(path: Path, *, plan: str, advice: str) -> Iterator[SavedState]:
     """What was saved, while it is put back.
 
     Raises:
-        TrainingError: the file is damaged, of another run, or what it holds does not fit; says ``advice``.
+        TrainingError: the file cannot be read; or it is damaged, of another run, or what it holds does not fit, and then this says
+            ``advice``.
     """
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (it is not a dict)
+        metadata, tensors = _read(path)
         if _PLAN not in metadata:
             raise TrainingError(f"checkpoint {path} is of an older version, which did not say what run it belongs to. {advice}")
         if metadata[_PLAN] != plan:
@@ -76,8 +75,19 @@ def saved_state(path: Path, *, plan: str, advice: str) -> Iterator[SavedState]:
                 f" {advice}"
             )
         yield SavedState(metadata, tensors)
-    except (OSError, SafetensorError, KeyError, ValueError, RuntimeError, TypeError) as error:
+    except torch.OutOfMemoryError:
+        raise
+    except (SafetensorError, KeyError, ValueError, RuntimeError, TypeError) as error:
         raise TrainingError(f"checkpoint {path} cannot be used: {error}. {advice}") from error
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (it is not a dict)
+            return file.metadata() or {}, tensors
+    except OSError as error:
+        raise TrainingError(f"checkpoint {path} cannot be read: {error.strerror or error}. It may be whole: see why") from error
 
 
 def put_back(parameters: Mapping[str, torch.nn.Parameter], saved: Mapping[str, torch.Tensor]) -> None:

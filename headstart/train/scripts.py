@@ -130,8 +130,7 @@ def regenerated(number: int, messages: Sequence[dict[str, str]], recipe: Recipe)
         if message["role"] == "assistant":
             continue
         history.append(message)
-        followed_by = messages[i + 1]["role"] if i + 1 < len(messages) else "assistant"
-        if message["role"] != "user" or followed_by != "assistant":
+        if not is_answered(messages, i):
             continue
         stages = turns - len(answers)
         text = yield from _chat_answer(history, number, len(answers) + 1, number, recipe, answers, "given", stages=stages)
@@ -139,6 +138,12 @@ def regenerated(number: int, messages: Sequence[dict[str, str]], recipe: Recipe)
             break
         history.append({"role": "assistant", "content": text})
     return answers
+
+
+def is_answered(messages: Sequence[dict[str, str]], i: int) -> bool:
+    """Whether the message is a user's that an answer comes after: the last of several in a row, or of all."""
+    followed_by = messages[i + 1]["role"] if i + 1 < len(messages) else "assistant"
+    return messages[i]["role"] == "user" and followed_by == "assistant"
 
 
 def continued(number: int, text: str, recipe: Recipe) -> Script:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from headstart.train.batches import AnswerSpan
-from headstart.trees.shape import Path, TreeShape
+from headstart.trees.shape import Path
 from headstart.tuning import replay
 from headstart.tuning.learned import learn
 from headstart.tuning.observe import BEYOND as BEYOND
@@ -39,6 +39,16 @@ class Guesses:
         return Observations(self.rank_EK[index_E].long(), self.log_q_EKR[index_E], tuple(span.count for span in spans))
 
 
+def ranked(logits_BV: torch.Tensor, labels_B: torch.Tensor, ended_B: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The place of the right token among a head's best guesses, B, as in :class:`Guesses`, and the guesses' log probabilities,
+    B x R. ``labels_B`` are places in V, -1 where the right token is not among them; where ``ended_B``, there is no right one."""
+    best_BR = logits_BV.topk(min(WIDTH, logits_BV.shape[-1]), sorted=True)
+    log_q_BR = best_BR.values.float() - logits_BV.float().logsumexp(-1, keepdim=True)
+    hit_BR = best_BR.indices == labels_B[:, None]
+    rank_B = torch.where(hit_BR.any(-1), hit_BR.int().argmax(-1), WIDTH)
+    return torch.where(ended_B, BEYOND, rank_B).to("cpu", torch.int8), log_q_BR.clamp(max=0).cpu()
+
+
 @dataclass(frozen=True)
 class Simulated:
     """Tokens per step with one size of tree."""
@@ -52,11 +62,6 @@ def joint_counts(rank_EK: torch.Tensor, spans: Sequence[AnswerSpan]) -> tuple[Co
     """How many examples of ``spans`` have their continuation on each rank path; and how many examples there are."""
     parts = [rank_EK[span.first : span.first + span.count] for span in spans]
     return replay.joint_counts(torch.cat(parts), WIDTH), sum(span.count for span in spans)
-
-
-def accepted_in(shape: TreeShape, rank_EK: torch.Tensor) -> torch.Tensor:
-    """How many guesses of a static tree are accepted at each example, E."""
-    return (replay.nodes_needed_static(rank_EK, WIDTH, shape) <= len(shape)).sum(-1)
 
 
 def simulate(accepted_E: torch.Tensor, spans: Sequence[AnswerSpan]) -> tuple[int, int]:

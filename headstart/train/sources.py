@@ -119,7 +119,9 @@ def _reading(tokenizer: Tokenizer, options: TrainOptions, prompts: EvaluationPro
         reading = decontaminated(reading, prompts)
     if not reading.rows:
         raise DataError(
-            "no row of the data is left to train on:" + "".join(f"\n  {row.detail or row.reason}" for row in reading.lost[:5])
+            f"no row of the data is left to train on, of {len(reading.lost):,}; why, for the first ones:"
+            + "".join(f"\n  {row.detail or row.reason}" for row in reading.lost[:5])
+            + "\nMend them, or give other data"
         )
     return reading
 
@@ -138,9 +140,9 @@ def _without(reading: Reading, fault: Callable[[Given], Lost | None], limit: int
 
 
 def _no_answer(row: Given) -> Lost | None:
-    if row.messages is None or any(message["role"] == "assistant" for message in row.messages):
+    if row.messages is None or any(message["role"] == "assistant" for message in row.messages[1:]):
         return None
-    detail = f"{row.origin}: no assistant message, so there is no answer to keep; leave out --keep-answers"
+    detail = f"{row.origin}: no assistant message after another, so there is no answer to keep; leave out --keep-answers"
     return Lost("skipped", "no answer to keep", detail)
 
 

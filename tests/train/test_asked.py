@@ -104,9 +104,49 @@ def test_failures_are_counted_by_reason_up_to_a_limit(
     assert (account.read, account.written) == (6, 4)
     assert account.failed == {"garbage answers": 1, "refused with 400": 1}
     assert sorted(account.named)[0].startswith("f:0: b'garbage' is no chat completion")
-    with pytest.raises(TrainingError, match=r"(?s)failed too often: .*--resume when the endpoint works"):
+    with pytest.raises(TrainingError, match=r"(?s)failed at 2 rows; the first ones are:\n  f:.*--resume when the endpoint works"):
         source(server.url, model, tokenizer, tmp_path / "b.jsonl", max_failed=1).conversations(0, 6, lambda tokens: None)
     assert model.cache.rows == 0
+
+
+def test_an_endpoint_that_is_not_there_ends_the_run_and_nothing_is_lost(
+    serve: Serve, model: TransformersModel, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    """A shard of failures would count as finished, and none of its rows would be asked again."""
+
+    def down(number: int, body: dict[str, Any]) -> Reply:
+        return 503, b"starting", {}
+
+    shards, journal = tmp_path / "shards", tmp_path / "a.jsonl"
+    asked = source(serve(down).url, model, tokenizer, journal, max_failed=100)
+    with pytest.raises(TrainingError, match=r"answered none of 6 conversations in a row; the first one: f:0: .*503.*--resume when"):
+        fill(shards, asked, tokens=10_000, shard_size=6, metadata={})
+    assert not list(shards.iterdir())
+    again = source(serve(echo).url, model, tokenizer, journal, max_failed=100)
+    assert settle(fill(shards, again, tokens=10_000, shard_size=6, metadata={}), again.total).written == 6
+
+    def refuses(number: int, body: dict[str, Any]) -> Reply:
+        return 400, b"too long", {}
+
+    refused = source(serve(refuses).url, model, tokenizer, tmp_path / "b.jsonl", max_failed=100)
+    account = settle(fill(tmp_path / "other", refused, tokens=10_000, shard_size=6, metadata={}), refused.total)
+    assert account.failed == {"refused with 400": 6}  # asking again would not help
+
+
+@torch.no_grad()
+def test_of_several_user_messages_in_a_row_the_last_is_answered(
+    serve: Serve, model: TransformersModel, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    """As by the model itself."""
+    talk = [{"role": "user", "content": text} for text in ("first", "second")]
+    server, recipe = serve(echo), recipe_for(model, tokenizer, seed=1, max_new_tokens=9)
+    reader = Kept(model, tokenizer, [], recipe.stop_ids)
+    endpoint = Endpoint(server.url, "m", timeout=5.0, tries=1, back_off=0.001)
+    asked = Asked(endpoint, reader, recipe, [Given("f:1", messages=talk)], journal=tmp_path / "a.jsonl", parallel=1, max_failed=0)
+    ((answer,),) = asked.conversations(0, 1, lambda tokens: None)
+    assert [message["content"] for message in server.asked[0]["messages"]] == ["first", "second"]
+    assert len(server.asked) == 1
+    assert tokenizer.decode(answer.ids) == "echo second"
 
 
 def test_the_rate_is_measured_on_answers_that_are_kept(

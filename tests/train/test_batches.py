@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from headstart.train.batches import Examples, Order, held_out
+from headstart.train.batches import Examples, Order
+from headstart.train.held_out import held_out
 from headstart.train.shards import Shard
 
 CPU = torch.device("cpu")

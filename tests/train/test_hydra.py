@@ -17,16 +17,18 @@ from headstart.errors import InvalidParameterError
 from headstart.request import Request
 from headstart.text.tokenizer import Tokenizer
 from headstart.train import loop
-from headstart.train.batches import AnswerSpan, Examples, held_out
+from headstart.train.batches import AnswerSpan, Examples
 from headstart.train.evaluation import evaluate, guesses
+from headstart.train.held_out import held_out
 from headstart.train.hydra_simulation import simulate_grown
 from headstart.train.loop import Trainer
 from headstart.train.plan import Plan
-from headstart.train.run import HELD_OUT_LEAST, HELD_OUT_SHARE, train
+from headstart.train.run import train
 from headstart.train.shards import Shard, read_shard
-from headstart.train.simulation import accepted_in, cross_simulated, simulate
+from headstart.train.simulation import cross_simulated, simulate
 from headstart.trees.search import grow
 from headstart.tuning.calibration import fit_calibration
+from tests.train.accepted import accepted_in
 from tests.train.test_run import OPTIONS, Dying, copy_of_data, fresh
 
 HYDRA = replace(OPTIONS, kind="hydra", tokens=700, epochs=8)
@@ -46,7 +48,7 @@ def held(finished: Path, llama: LlamaForCausalLM, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(loop, "training_dtype", lambda device: torch.float32)
     shards = [read_shard(path) for path in sorted((finished / "run" / "shards").iterdir())]
     conversations = sorted({number for shard in shards for number in shard.conversation_ids})
-    kept = Examples(shards, held_out(conversations, HELD_OUT_SHARE, HELD_OUT_LEAST))
+    kept = Examples(shards, held_out(conversations))
     heads = HeadsDirectory.from_pretrained(finished).heads.float()
     everything = torch.arange(heads.config.projected_vocab)
     plan = Plan("", {}, 1, 1, 1, 1.0)

@@ -45,6 +45,35 @@ def test_a_text_beyond_the_context_is_cut(model: TransformersModel, tokenizer: T
     assert len(answer.prompt_ids) + len(answer.ids) == model.facts.context_length
 
 
+def test_what_an_assistant_says_first_of_all_is_a_prompt(model: TransformersModel, tokenizer: Tokenizer) -> None:
+    """As in conversations that begin with the model's greeting."""
+    talk = [
+        {"role": "assistant", "content": "Hello!"},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Bye"},
+    ]
+    source = Kept(model, tokenizer, [Given("f:1", messages=talk), Given("f:2", messages=talk[:1])], STOP)
+    assert source.expected_tokens() == 4 + 0
+    (answer,), nothing = source.conversations(0, 2, lambda tokens: None)
+    assert tokenizer.decode(answer.ids, skip_special_tokens=False) == "Bye<|im_end|>"
+    assert "Hello!" in tokenizer.decode(answer.prompt_ids)
+    assert not nothing
+
+
+def test_a_template_that_refuses_the_beginning_of_a_conversation_loses_its_row(
+    model: TransformersModel, tokenizer_of: Callable[[str], Tokenizer]
+) -> None:
+    """It wants as many messages as there are in the whole."""
+    strict = tokenizer_of("chatml")
+    refusal = "{% if messages | length < 3 %}{{ raise_exception('too few') }}{% endif %}"
+    strict.hf.chat_template = refusal + "{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}"
+    talk = [{"role": role, "content": role} for role in ("user", "user", "assistant")]
+    source = Kept(model, strict, [Given("f:1", messages=talk), Given("f:2", text="abc")], STOP, max_bad_rows=1)
+    assert [len(answers) for answers in source.conversations(0, 2, lambda tokens: None)] == [0, 1]
+    assert "f:1: " in source.lost[0].detail
+    assert "too few" in source.lost[0].detail
+
+
 def test_an_answer_that_cannot_be_found_loses_its_row_up_to_a_limit(
     model: TransformersModel, tokenizer_of: Callable[[str], Tokenizer]
 ) -> None:

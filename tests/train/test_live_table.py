@@ -19,7 +19,7 @@ def test_losses_accuracies_speed_and_time_left() -> None:
         table.step([2.0, loss], 500)
     table.evaluated([[0.5, 0.7, 0.8, 0.9], [0.25, 0.4, 0.5, 0.6]], 1.75)
     text = printed(table)
-    assert "step 14 of 100; 100 tokens/s; 7:10 left; best 1.75 tokens per step predicted at 8 nodes" in text
+    assert "step 14 of 100; 100 tokens/s; 7:10 left; best 1.75 tokens per step at 8 nodes" in text
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line.startswith("│")]
     assert rows == [["1", "2.000", "50.0%", "70.0%"], ["2", "3.000", "25.0%", "40.0%"]]
 

@@ -120,6 +120,12 @@ def test_alone_unless_started_as_one_of_several(unset: pytest.MonkeyPatch, said:
         check_alone("it is done")
 
 
+def test_a_count_that_is_no_number(unset: pytest.MonkeyPatch) -> None:
+    unset.setenv("WORLD_SIZE", "x")
+    with pytest.raises(TrainingError, match=r"WORLD_SIZE is 'x'; expected a whole number"):
+        join("cpu")
+
+
 def test_a_process_that_is_gone_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object, **__: object) -> None:
         raise RuntimeError("Connection closed by peer")

@@ -25,9 +25,10 @@ from headstart.text.tokenizer import Tokenizer
 from headstart.train.batches import Examples
 from headstart.train.run import train
 from headstart.train.shards import read_shard
-from headstart.train.simulation import accepted_in, simulate
+from headstart.train.simulation import simulate
 from headstart.trees.shape import TreeShape
 from tests.tiny_models import adapter, tiny
+from tests.train.accepted import accepted_in
 from tests.train.chat_server import Serve, completion
 from tests.train.small_run import OPTIONS, fresh
 
@@ -222,8 +223,9 @@ def test_runs_are_not_mixed_up(finished: Path, llama: LlamaForCausalLM, tokenize
 def test_too_few_conversations(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
     data = tmp_path / "data.jsonl"
     data.write_text('{"prompt": "a", "response": "b"}\n' * 5)
-    with pytest.raises(DataError, match="5 conversations with an answer are too few"):
+    with pytest.raises(DataError, match="5 conversations to train on are too few"):
         train(fresh(llama), tokenizer, tmp_path / "out", options=replace(OPTIONS, data=(data,), tokens=None))
+    assert not (tmp_path / "out").exists()  # so that it can be tried again with more
 
 
 def test_given_answers_and_own_projections(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -318,6 +320,25 @@ def test_a_checkpoint_of_another_run_with_heads_alike(
     (output / "run" / "checkpoint.safetensors").write_bytes((finished / "run" / "checkpoint.safetensors").read_bytes())
     with pytest.raises(TrainingError, match=r"checkpoint .* is not of the run that run\.json beside it describes"):
         train(fresh(llama), tokenizer, output, options=replace(OPTIONS, resume=True, lr=5e-2))
+
+
+def test_a_checkpoint_that_cannot_be_read_is_not_called_damaged(
+    finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    output = copy_of_data(finished, tmp_path / "heads")
+    (output / "run" / "checkpoint.safetensors").mkdir()
+    with pytest.raises(TrainingError, match=r"checkpoint .* cannot be read: .*It may be whole"):
+        train(fresh(llama), tokenizer, output, options=replace(OPTIONS, resume=True))
+
+
+def test_a_models_own_directory_is_no_output(llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Heads have a config.json and a README.md as models have."""
+    llama.save_pretrained(tmp_path)
+    before = (tmp_path / "config.json").read_bytes()
+    with pytest.raises(TrainingError, match=r"a model lies in .*, and what is trained would replace its files"):
+        train(fresh(llama), tokenizer, tmp_path, options=OPTIONS)
+    assert (tmp_path / "config.json").read_bytes() == before
+    train(fresh(llama), tokenizer, tmp_path / "headstart", options=OPTIONS)
 
 
 def test_a_damaged_checkpoint(finished: Path, llama: LlamaForCausalLM, tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from headstart.train.simulation import (
     BEYOND,
     WIDTH,
     Guesses,
-    accepted_in,
     cross_simulated,
     joint_counts,
     simulate,
 )
 from headstart.trees.shape import TreeShape
+from tests.train.accepted import accepted_in
 
 # an answer of 6 tokens: 5 examples, two heads; the last example has no second head's token
 RANKS_EK = torch.tensor([[0, 1], [WIDTH, 0], [0, 0], [2, 0], [0, BEYOND]], dtype=torch.int8)

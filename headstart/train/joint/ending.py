@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from headstart.drafters.base_check import base_sample
 from headstart.drafters.heads import MedusaHeads
 from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import TrainingError
@@ -18,6 +17,7 @@ from headstart.llm import LLM, load
 from headstart.models.dtype import resolve_dtype
 from headstart.train.atomic_file import write_atomically
 from headstart.train.decoded import PROMPTS, Decoded, decode
+from headstart.train.finished_heads import finished_heads
 from headstart.train.joint.card import joint_card
 from headstart.train.joint.options import JointOptions
 from headstart.train.joint.quality import Seen, look
@@ -26,9 +26,7 @@ from headstart.train.joint.tasks import Judge, compared
 from headstart.train.joint.texts import Text
 from headstart.train.joint.trainer import JointTrainer
 from headstart.train.progress import Reporter
-from headstart.train.run import DEFAULT_NODES, TREE_NODES
 from headstart.train.simulation import joint_counts
-from headstart.trees.search import grow
 from headstart.tuning.calibration import fit_calibration
 
 
@@ -129,14 +127,6 @@ def _decoded(llm: LLM, directory: HeadsDirectory, asked: Sequence[Text], longest
 def _directory(heads: MedusaHeads, seen: Seen, llm: LLM, name: str) -> HeadsDirectory:
     """The heads with a tree made from what they guess in their model's own answers."""
     counts, total = joint_counts(seen.guesses.rank_EK, seen.spans)
-    tree = grow(counts, TREE_NODES)
     heads.config = replace(heads.config, base_model=name)
-    return HeadsDirectory(
-        heads.cpu(),
-        tree,
-        nodes=min(DEFAULT_NODES, len(tree)),
-        base_check=base_sample(llm.model),
-        counts=dict(counts.most_common(512)),
-        total=total,
-        calibration=fit_calibration(seen.guesses.log_q_EKR, seen.guesses.rank_EK.long()),
-    )
+    calibration = fit_calibration(seen.guesses.log_q_EKR, seen.guesses.rank_EK.long())
+    return finished_heads(heads, llm.model, counts, total, calibration=calibration)

@@ -23,7 +23,7 @@ from headstart.train.vocab_sample import VocabSampler
 
 @dataclass(frozen=True)
 class Labels:
-    """How many labels a step has, over all its passes and processes: what its means are taken over."""
+    """How many labels a step has, over all its passes: what its means are taken over."""
 
     answer: int
     heads_K: tuple[int, ...]

@@ -71,6 +71,10 @@ class JointOptions:
         check_least(self, 16, "length")
         check_above_zero(self, "alpha", "lr", "heads_rate", "epochs", "minutes")
         check_share(self, "soft_targets")
+        if self.backbone == "full":
+            for name in ("rank", "alpha", "dropout"):
+                if getattr(self, name) != getattr(JointOptions, name):
+                    raise InvalidParameterError(f"{name} is of LoRA's matrices, and backbone is 'full'; leave one out")
         if not 0 <= self.head_weight < math.inf:
             raise InvalidParameterError(f"head_weight is {self.head_weight}; expected 0 or more")
         if not 0 <= self.dropout < 1:

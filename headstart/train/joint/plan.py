@@ -7,7 +7,7 @@ from typing import Any
 from headstart.train.digest import digest_of_plan
 from headstart.train.run_directory import check_same_options, read_run_file, write_run_file
 
-_FORMAT = 3
+_FORMAT = 4
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class JointPlan:
     options: dict[str, Any]
     steps: int
     given: str
-    """Digests of the heads that it began with and of the recorded answers, which a directory's name does not tell."""
+    """Digests of the model and the heads that it began with and of the recorded answers, which directories' names do not tell."""
     compute: str
     """Format of the passes, whatever was faster where the run began."""
 

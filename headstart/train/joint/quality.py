@@ -14,7 +14,7 @@ from headstart.train.joint.backbone import Backbone
 from headstart.train.joint.objective import Objective
 from headstart.train.joint.packing import Packed, pack, rows_of
 from headstart.train.joint.texts import Text
-from headstart.train.simulation import BEYOND, WIDTH, Guesses
+from headstart.train.simulation import BEYOND, WIDTH, Guesses, ranked
 
 _ROWS = 2
 _SLICE = 512  # answer tokens whose logits are made at once
@@ -87,12 +87,8 @@ def _guesses(objective: Objective, hidden_AD: torch.Tensor, packed: Packed) -> t
     for k in range(heads):
         matrix = objective.projected(k)
         for index in torch.arange(len(targets_EK)).split(_SLICE):
-            logits_BV = matrix.logits(states_KED[k][index]).float()
-            top_BR = logits_BV.topk(width)
-            log_q_EKR[index, k] = (top_BR.values - logits_BV.logsumexp(-1, keepdim=True)).clamp(max=0).cpu()
-            hit_BR = top_BR.indices == labels_KE[k][index][:, None]
-            rank_B = torch.where(hit_BR.any(-1), hit_BR.int().argmax(-1), WIDTH)
-            rank_EK[index, k] = torch.where(targets_EK[index, k] == BEYOND, BEYOND, rank_B).to("cpu", torch.int8)
+            logits_BV, ended_B = matrix.logits(states_KED[k][index]), targets_EK[index, k] == BEYOND
+            rank_EK[index, k], log_q_EKR[index, k] = ranked(logits_BV, labels_KE[k][index], ended_B)
     return rank_EK, log_q_EKR
 
 

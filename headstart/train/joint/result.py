@@ -74,7 +74,8 @@ class JointResult:
         return self.perplexity / self.perplexity_before - 1
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "directory": str(self.directory), "perplexity_change": self.perplexity_change}
+        more = {"perplexity_change": self.perplexity_change, "decoded": [each.to_dict() for each in self.decoded]}
+        return {**asdict(self), "directory": str(self.directory), **more}
 
 
 def worth_of(seen: Seen, *, grows: bool) -> Worth:

@@ -19,9 +19,9 @@ from headstart.finding_heads import find_heads, heads_beside
 from headstart.models.dtype import DTYPES, dtype_name, resolve_device, training_dtype
 from headstart.models.source import find, load_pretrained
 from headstart.train.accuracy import top_shares
-from headstart.train.batches import held_out
-from headstart.train.digest import digest_of_answers, digest_of_heads
+from headstart.train.digest import digest_of_answers, digest_of_heads, digest_of_tensors
 from headstart.train.draft_vocab import frequent_ids
+from headstart.train.held_out import split
 from headstart.train.joint.backbone import Backbone
 from headstart.train.joint.checkpoint import load_checkpoint, save_checkpoint
 from headstart.train.joint.ending import finish
@@ -38,8 +38,7 @@ from headstart.train.plot import NO_PLOT, plot_losses
 from headstart.train.processes import check_alone
 from headstart.train.progress import Reporter
 from headstart.train.recorded import check_alike, read_recorded
-from headstart.train.run import HELD_OUT_LEAST, HELD_OUT_SHARE
-from headstart.train.run_directory import RUN_FILE, make_output
+from headstart.train.run_directory import RUN_FILE, check_no_run, make_output
 from headstart.train.tensorboard import check_tensorboard
 from headstart.train.trainable import check_trainable
 from headstart.train.watch import watched
@@ -76,9 +75,9 @@ def train_joint(
     Raises:
         DataError: there are no recorded answers, too few, or they are another model's.
         HeadsError: there are no heads, or they belong to another model.
-        TrainingError: there is a run already, there is none to resume or it was started with other heads or answers, peft is
-            missing, the model is quantised or has fewer layers than are to learn, a loss is not finite, or this is one of several
-            processes.
+        TrainingError: there is a run or a model in ``output`` already, there is no run to resume or it was started with another
+            model, heads or answers, peft is missing, the model is quantised or has fewer layers than are to learn, a loss is not
+            finite, or this is one of several processes.
         ModelNotFoundError, UnsupportedModelError: the model cannot be had, or not for trees.
     """
     begun = time.perf_counter()
@@ -89,14 +88,13 @@ def train_joint(
     directory, heads, shards = _given(model, options)
     plan = read_joint_plan(run / RUN_FILE, model, options.identity) if options.resume else None
     if plan is None:
-        if (run / RUN_FILE).exists():
-            raise TrainingError(f"there is a run in {run} already; go on with it by --resume, or choose another output directory")
+        check_no_run(run)
         make_output(run)
     compute = plan.compute if plan else _compute(options, where)
-    backbone, tokenizer = _backbone(model, where, options, DTYPES[compute])
+    backbone, tokenizer, weights = _backbone(model, where, options, DTYPES[compute])
     directory.check_base(backbone.base)
     data = _data(shards, backbone, options, reporter)
-    given = f"{digest_of_heads(heads)} {data.digest}"
+    given = f"{weights} {digest_of_heads(heads)} {data.digest}"
     order = RowOrder(data.texts, length=options.length, batch=options.batch, seed=options.seed)
     trainer = JointTrainer(
         backbone,
@@ -115,8 +113,8 @@ def train_joint(
         plan.save(run / RUN_FILE)
     elif plan.given != given:
         raise TrainingError(
-            f"the heads, or the answers in {shards}, are not those that the run in {run} was started with; put them back, or start"
-            " anew in an empty directory"
+            f"the model, the heads, or the answers in {shards}, are not those that the run in {run} was started with; put them"
+            " back, or start anew in an empty directory"
         )
     reporter.say(
         f"{len(data.texts):,} answers, {trainer.order.per_epoch:,} steps an epoch, {trainer.steps:,} steps; perplexity"
@@ -152,11 +150,13 @@ def _compute(options: JointOptions, device: torch.device) -> str:
 
 def _backbone(
     model: str, device: torch.device, options: JointOptions, compute: torch.dtype
-) -> tuple[Backbone, PreTrainedTokenizerBase | None]:
+) -> tuple[Backbone, PreTrainedTokenizerBase | None, str]:
+    """The model, and a digest of what it was before anything was added to it."""
     # what LoRA leaves alone needs no more precision than the passes have; what is trained does
     pretrained, tokenizer, name = load_pretrained(find(model), compute if options.backbone == "lora" else torch.float32, device)
     check_trainable(pretrained, model)
-    return Backbone(pretrained, name, options, compute), tokenizer
+    weights = digest_of_tensors(dict(pretrained.named_parameters()))
+    return Backbone(pretrained, name, options, compute), tokenizer, weights
 
 
 def _data(shards: Path, backbone: Backbone, options: JointOptions, reporter: Reporter) -> _Data:
@@ -165,17 +165,11 @@ def _data(shards: Path, backbone: Backbone, options: JointOptions, reporter: Rep
     texts, cut = texts_of(read, options.length)
     if cut:
         reporter.say(f"{cut:,} of the answers are cut or left out: with their prompts they are longer than {options.length} tokens")
-    conversations = sorted({text.conversation for text in texts})
-    if len(conversations) < 2 * HELD_OUT_LEAST:
-        raise DataError(
-            f"{len(conversations)} conversations in {shards} are too few: {HELD_OUT_LEAST} are held out for evaluation, and as many"
-            " have to be left. Record more: headstart train"
-        )
-    aside = held_out(conversations, HELD_OUT_SHARE, HELD_OUT_LEAST)
+    known, aside = split((text.conversation for text in texts), f"in {shards}", "Record more: headstart train")
     kept = chosen(texts, aside)
     step = max(1.0, len(kept) / _LOOKED_AT)
     kept = [kept[int(i * step)] for i in range(min(_LOOKED_AT, len(kept)))]
-    data = _Data(chosen(texts, set(conversations) - aside), kept, digest_of_answers(read))
+    data = _Data(chosen(texts, known), kept, digest_of_answers(read))
     if not any(text.answer > 1 for text in data.texts) or not any(text.answer > 1 for text in data.kept):
         raise DataError("all answers are a single token long; there is nothing for heads to guess. Give other data")
     return data

@@ -92,15 +92,17 @@ class JointTrainer:
             group["lr"] = 0.0 if still else rate * group["factor"]
         weight = head_weight_at(step, self.steps, options.head_weight)
         passes = self._passes(self.order[step])
+        most = -(-options.batch // options.rows_at_once)
         whole = _together([self.objective.labels(packed) for packed in passes])
         self.backbone.train()
         own, heads_K = 0.0, [0.0] * self.heads.config.num_heads
         with torch.random.fork_rng(devices=[]):
             for number, packed in enumerate(passes):
-                torch.manual_seed((options.seed * 9_176_263 + step * len(passes) + number) & 0x7FFFFFFFFFFFFFFF)
+                count = step * most + number  # the last step of an epoch may have fewer passes than most
+                torch.manual_seed((options.seed * 9_176_263 + count) & 0x7FFFFFFFFFFFFFFF)
                 hidden_BTD = self.backbone.hidden(packed.ids_BT, packed.positions_BT)
                 hidden_AD = hidden_BTD.flatten(0, 1)[packed.at_A]
-                sums = self.objective.backward(hidden_AD, packed, whole, head_weight=weight, number=step * len(passes) + number)
+                sums = self.objective.backward(hidden_AD, packed, whole, head_weight=weight, number=count)
                 own += sums.own
                 heads_K = [before + added for before, added in zip(heads_K, sums.heads_K, strict=True)]
         norm = float(torch.nn.utils.clip_grad_norm_(self._model_parameters, _CLIP))

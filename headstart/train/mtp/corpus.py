@@ -22,7 +22,10 @@ def documents(paths: Sequence[Path]) -> list[str]:
     files = [file for path in paths for file in _files_of(path)] if paths else _standard_library()
     texts = [text for file in files if (text := _read(file)).strip()]
     if not texts:
-        raise DataError(f"no text in {', '.join(map(str, paths))}; expected files with {', '.join(SUFFIXES)}")
+        raise DataError(
+            f"no text in {', '.join(map(str, paths))}; expected files with text in them, in a directory those that end in"
+            f" {', '.join(SUFFIXES)}"
+        )
     return texts if len(texts) >= _FEW else [piece for text in texts for piece in _pieces(text)]
 
 

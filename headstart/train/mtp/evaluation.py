@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from headstart.train.batches import AnswerSpan
 from headstart.train.mtp.headed_model import HeadedModel
 from headstart.train.mtp.objective import SLICE_LOGITS
-from headstart.train.simulation import BEYOND, WIDTH, Guesses
+from headstart.train.simulation import BEYOND, WIDTH, Guesses, ranked
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,10 @@ def guesses_on(headed: HeadedModel, texts: Sequence[tuple[Sequence[int], Sequenc
         for n, states_1TD in enumerate(_states(headed, ids_T[None])):
             if n == 0:
                 continue
-            log_q_EV = headed.unembed(states_1TD[0, start : start + count]).float().log_softmax(-1).cpu()
-            best_ER = log_q_EV.topk(WIDTH, sorted=True)
-            log_q_EKR[:, n - 1] = best_ER.values
-            labels_E = ids_T[start + n + 1 :][:count].cpu()
-            hit_ER = best_ER.indices[: len(labels_E)] == labels_E[:, None]
-            rank_EK[: len(labels_E), n - 1] = torch.where(hit_ER.any(-1), hit_ER.int().argmax(-1), WIDTH).to(torch.int8)
+            there_E = ids_T[start + n + 1 :][:count]
+            labels_E = torch.cat([there_E, there_E.new_full((count - len(there_E),), BEYOND)])
+            logits_EV = headed.unembed(states_1TD[0, start : start + count])
+            rank_EK[:, n - 1], log_q_EKR[:, n - 1] = ranked(logits_EV, labels_E, labels_E == BEYOND)
         ranks.append(rank_EK)
         scores.append(log_q_EKR)
         spans.append(AnswerSpan(conversation=number, first=first, count=count, shard=0, greedy=True))

@@ -53,7 +53,8 @@ class MtpOptions:
     lr: float = 3e-3
     """Peak learning rate."""
     held_out: int = 20_000
-    """Tokens that are kept from training, for the figures in the model card."""
+    """Tokens that the figures in the model card are taken from, at most. Every twentieth document is kept from training for
+    that."""
     seed: int = 0
     """Everything random follows from it."""
     resume: bool = False
@@ -97,7 +98,10 @@ class MtpOptions:
 
     def _check_weights(self) -> None:
         if len(self.head_weights) != self.heads:
-            raise InvalidParameterError(f"{len(self.head_weights)} head_weights for {self.heads} heads; expected one for each")
+            raise InvalidParameterError(
+                f"{len(self.head_weights)} head_weights for {self.heads} heads; expected one for each,"
+                " --head-weights 1 --head-weights 0.5 for two"
+            )
         if not all(0 <= weight < math.inf for weight in self.head_weights) or not self.head_weights[0]:
             raise InvalidParameterError(f"head_weights are {self.head_weights}; expected numbers from 0 on, the first one above 0")
 

@@ -14,8 +14,6 @@ import torch
 from safetensors import SafetensorError
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headstart.drafters.base_check import base_sample
-from headstart.drafters.heads_directory import HeadsDirectory
 from headstart.errors import DataError, TrainingError
 from headstart.finding_heads import HEADS_FOLDER
 from headstart.llm import LLM, load
@@ -23,6 +21,7 @@ from headstart.models.dtype import DTYPES, dtype_name, resolve_device, training_
 from headstart.models.quiet import no_progress_bars
 from headstart.text.tokenizer import Tokenizer
 from headstart.train.digest import digest_of_tensors
+from headstart.train.finished_heads import finished_heads
 from headstart.train.log import Log
 from headstart.train.mtp.byte_pairs import learn_tokenizer
 from headstart.train.mtp.card import mtp_card
@@ -44,11 +43,10 @@ from headstart.train.run_directory import RUN_FILE, make_output
 from headstart.train.simulation import cross_simulated, joint_counts
 from headstart.train.tensorboard import check_tensorboard
 from headstart.train.watch import watched
-from headstart.trees.search import grow
 from headstart.tuning.calibration import fit_calibration
 
 LOG = "log.jsonl"
-TREE_NODES, DEFAULT_NODES = 64, 8
+DEFAULT_NODES = 8
 PROMPT_TOKENS, PIECES, LEAST_PIECES = 32, 48, 4
 """Pieces of held-out text, each begun with a prompt: one half of the texts that come of it makes the tree, the other is for
 measuring."""
@@ -185,18 +183,10 @@ def _with_heads(head: HeadedModel, result: MtpResult, kept_S: torch.Tensor, opti
     written, _ = own_texts(plain, prompts[:half], new, 0.0)
     seen, spans = guesses_on(head, list(zip(prompts[:half], written, strict=True)))
     counts, total = joint_counts(seen.rank_EK, spans)
-    tree = grow(counts, TREE_NODES)
     true, true_spans = guesses_on(head, [(piece[:PROMPT_TOKENS], piece[PROMPT_TOKENS:]) for piece in pieces])
     simulated = cross_simulated(true, true_spans, SIZES)
-    directory = HeadsDirectory(
-        head.heads(output.name),
-        tree,
-        nodes=min(DEFAULT_NODES, len(tree)),
-        base_check=base_sample(plain.model),
-        counts=dict(counts.most_common(512)),
-        total=total,
-        calibration=fit_calibration(seen.log_q_EKR, seen.rank_EK.long()),
-    )
+    calibration = fit_calibration(seen.log_q_EKR, seen.rank_EK.long())
+    directory = finished_heads(head.heads(output.name), plain.model, counts, total, calibration=calibration, nodes=DEFAULT_NODES)
     directory.save_pretrained(output / HEADS_FOLDER)  # before the hours of a large model's measurement; the figures follow
     llm = LLM(plain.model, plain.tokenizer, heads=directory, drafter="mtp" if options.head == "layer" else "medusa")
     result = replace(

@@ -25,6 +25,7 @@ from headstart.train.joint.trainer import JointTrainer, StepReport
 from headstart.train.recorded import read_recorded
 from headstart.train.shards import Answer, read_shard, shard_path, write_shard
 from headstart.train.states import StoredStates
+from tests.train.joint.backbones import with_backbone
 from tests.train.joint.conftest import Place
 
 OPTIONS = JointOptions(
@@ -35,7 +36,7 @@ OPTIONS = JointOptions(
 @pytest.mark.parametrize("backbone", ["lora", "full"])
 def test_a_run_ends_with_a_model_that_drafts_for_itself(place: Place, tmp_path: Path, backbone: str) -> None:
     output = tmp_path / "out"
-    options = replace(OPTIONS, heads=place.heads, backbone=backbone)
+    options = with_backbone(replace(OPTIONS, heads=place.heads), backbone)
     judged: list[str] = []
 
     def judge(llm: headstart.LLM) -> dict[str, dict[str, bool]]:
@@ -91,7 +92,7 @@ def test_what_nothing_changed_is_measured_the_same_before_and_after(
     rounded.save_pretrained(tmp_path / "model")
     monkeypatch.setattr("headstart.train.joint.run.training_dtype", lambda device: torch.float32)
     monkeypatch.setattr("headstart.train.joint.ending.resolve_dtype", lambda dtype, device: torch.bfloat16)
-    options = replace(OPTIONS, heads=place.heads, backbone=backbone, dtype="auto", lr=1e-12, dropout=0.0, epochs=0.5)
+    options = with_backbone(replace(OPTIONS, heads=place.heads, dtype="auto", lr=1e-12, dropout=0.0, epochs=0.5), backbone)
     result = train_joint(str(tmp_path / "model"), tmp_path / "out", options=options, device="cpu")
     assert {tensor.dtype for tensor in load_file(tmp_path / "out" / "model.safetensors").values()} == {torch.bfloat16}
     assert result.agreement == 1
@@ -102,7 +103,7 @@ def test_what_nothing_changed_is_measured_the_same_before_and_after(
 @pytest.mark.parametrize("backbone", ["lora", "full"])
 def test_the_last_layers_alone(place: Place, tmp_path: Path, backbone: str) -> None:
     output = tmp_path / "out"
-    train_joint(place.model, output, options=replace(OPTIONS, heads=place.heads, backbone=backbone, layers=1), device="cpu")
+    train_joint(place.model, output, options=with_backbone(replace(OPTIONS, heads=place.heads, layers=1), backbone), device="cpu")
     now, before = load_file(output / "model.safetensors"), load_file(Path(place.model) / "model.safetensors")
     matrices = {name for name, tensor in before.items() if ".layers.1." in name and tensor.dim() == 2}
     assert {name for name in before if name in now and not torch.equal(now[name], before[name])} >= matrices
@@ -114,7 +115,7 @@ def test_the_last_layers_alone(place: Place, tmp_path: Path, backbone: str) -> N
 
 @pytest.mark.parametrize("backbone", ["lora", "full"])
 def test_more_layers_than_there_are(place: Place, tmp_path: Path, backbone: str) -> None:
-    options = replace(OPTIONS, heads=place.heads, backbone=backbone, layers=3)
+    options = with_backbone(replace(OPTIONS, heads=place.heads, layers=3), backbone)
     with pytest.raises(TrainingError, match="layers is 3, and LlamaForCausalLM has 2; give at most that"):
         train_joint(place.model, tmp_path / "out", options=options, device="cpu")
 
@@ -142,34 +143,61 @@ def test_a_resumed_run_ends_with_the_same_bits(place: Place, tmp_path: Path, mon
         whole, killed = load_file(tmp_path / "whole" / file), load_file(tmp_path / "killed" / file)
         assert whole.keys() == killed.keys()
         assert all(torch.equal(whole[name], killed[name]) for name in whole), file
-    with pytest.raises(TrainingError, match=r"lr=0\.002, not 0\.1"):
-        train_joint(place.model, tmp_path / "killed", options=replace(options, resume=True, lr=0.1), device="cpu")
+
+
+def test_a_resumed_run_is_given_what_it_began_with(place: Place, tmp_path: Path) -> None:
+    options, output = replace(OPTIONS, heads=place.heads, epochs=0.5), tmp_path / "out"
+    train_joint(place.model, output, options=options, device="cpu")
+    run_file = output / "run" / "run.json"
+    saved = run_file.read_text()
+
+    def resumed(message: str, written: str = saved, **change: Any) -> None:
+        run_file.write_text(written)
+        with pytest.raises(TrainingError, match=message):
+            train_joint(place.model, output, options=replace(options, resume=True, **change), device="cpu")
+
+    resumed(r"lr=0\.002, not 0\.1", lr=0.1)
     other = tmp_path / "other-heads"  # put in the place of those that the run began with
     heads = HeadsDirectory.from_pretrained(place.heads)
     config = replace(heads.heads.config, num_layers=2)
     HeadsDirectory(MedusaHeads(config), heads.tree, base_check=heads.base_check).save_pretrained(other)
-    saved = (tmp_path / "killed" / "run" / "run.json").read_text()
-    changed = replace(options, resume=True, heads=str(other), shards=place.shards)
-    (tmp_path / "killed" / "run" / "run.json").write_text(
-        saved.replace(json.dumps(place.heads), json.dumps(str(other))).replace('"shards": null', f'"shards": "{place.shards}"')
-    )
-    with pytest.raises(TrainingError, match=r"are not those that the run in .* was started with"):
-        train_joint(place.model, tmp_path / "killed", options=changed, device="cpu")
+    known = saved.replace(json.dumps(place.heads), json.dumps(str(other))).replace('"shards": null', f'"shards": "{place.shards}"')
+    resumed(r"are not those that the run in .* was started with", known, heads=str(other), shards=place.shards)
     moved = tmp_path / "shards"  # a single id is another, so that all counts are as they were
     shutil.copytree(place.shards, moved)
     shard = read_shard(shard_path(moved, 1))
     tensors = load_file(shard.path)
     tensors["tokens"][-1] = (tensors["tokens"][-1] + 1) % 256
     shard.path.write_bytes(safetensors.torch.save(tensors, shard.metadata))
-    (tmp_path / "killed" / "run" / "run.json").write_text(saved.replace('"shards": null', f'"shards": "{moved}"'))
-    with pytest.raises(TrainingError, match=r"the answers in .*shards, are not those that the run in .* was started with"):
-        train_joint(place.model, tmp_path / "killed", options=replace(options, resume=True, shards=moved), device="cpu")
-    (tmp_path / "killed" / "run" / "run.json").write_text(saved.replace('"lr": 0.002', '"lr": 0.1'))
-    with pytest.raises(TrainingError, match=r"checkpoint .* is not of the run that run\.json beside it describes"):
-        train_joint(place.model, tmp_path / "killed", options=replace(options, resume=True, lr=0.1), device="cpu")
-    (tmp_path / "killed" / "run" / "run.json").write_text(saved)
+    elsewhere = saved.replace('"shards": null', f'"shards": "{moved}"')
+    resumed(r"the answers in .*shards, are not those that the run in .* was started with", elsewhere, shards=moved)
+    resumed(r"checkpoint .* is not of the run that run\.json beside it", saved.replace('"lr": 0.002', '"lr": 0.1'), lr=0.1)
+    run_file.write_text(saved)
     with pytest.raises(TrainingError, match="there is a run"):
-        train_joint(place.model, tmp_path / "killed", options=options, device="cpu")
+        train_joint(place.model, output, options=options, device="cpu")
+
+
+def test_a_resumed_run_is_given_the_weights_it_began_with(place: Place, tmp_path: Path) -> None:
+    """Other weights under the same name, and nearly the same: LoRA's matrices would be put beside them."""
+    model, output = tmp_path / "model", tmp_path / "out"
+    shutil.copytree(place.model, model)
+    options = replace(OPTIONS, heads=place.heads, shards=place.shards, epochs=0.5)
+    train_joint(str(model), output, options=options, device="cpu")
+    weights = load_file(model / "model.safetensors")
+    weights["model.layers.0.mlp.up_proj.weight"] *= 1.001
+    safetensors.torch.save_file(weights, model / "model.safetensors", {"format": "pt"})
+    with pytest.raises(TrainingError, match=r"the model, the heads, or the answers in .* are not those that the run"):
+        train_joint(str(model), output, options=replace(options, resume=True), device="cpu")
+
+
+def test_the_models_own_directory_is_no_output(place: Place, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(place.model, model)
+    before = {path.name: path.read_bytes() for path in model.iterdir() if path.is_file()}
+    options = replace(OPTIONS, heads=place.heads, shards=place.shards)
+    with pytest.raises(TrainingError, match=rf"a model lies in {model}, and what is trained would replace its files; .*headstart"):
+        train_joint(str(model), model, options=options, device="cpu")
+    assert {path.name: path.read_bytes() for path in model.iterdir() if path.is_file()} == before
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from headstart.train.joint.texts import texts_of
 from headstart.train.joint.trainer import JointTrainer, head_weight_at
 from headstart.train.loss import DECAY
 from headstart.train.recorded import read_recorded
+from tests.train.joint.backbones import with_backbone
 from tests.train.joint.conftest import Place
 
 OPTIONS = JointOptions(
@@ -92,7 +93,7 @@ def plain_gradients(made: JointTrainer, options: JointOptions) -> dict[str, torc
 @pytest.mark.parametrize("backbone", ["lora", "full"])
 @pytest.mark.parametrize("target", ["tokens", "distill"])
 def test_gradients_are_those_of_the_definition(place: Place, backbone: str, target: str) -> None:
-    options = replace(OPTIONS, backbone=backbone, target=target)
+    options = with_backbone(replace(OPTIONS, target=target), backbone)
     made = trainer(place, options, awake=backbone == "lora")
     ours, true = gradients(made), plain_gradients(made, options)
     assert ours.keys() == true.keys()
@@ -169,7 +170,7 @@ def test_measuring_the_speed_changes_nothing(place: Place) -> None:
 @pytest.mark.parametrize("kind", ["lora", "full"])
 def test_the_saved_model_keeps_its_rotary_frequencies(place: Place, tmp_path: Path, kind: str) -> None:
     # 8 bits of a frequency are wrong by up to a radian after some hundred positions: the figures would be another model's
-    backbone = trainer(place, replace(OPTIONS, backbone=kind), awake=True).backbone
+    backbone = trainer(place, with_backbone(OPTIONS, kind), awake=True).backbone
     backbone.save(tmp_path, None, torch.bfloat16)
     loaded = LlamaForCausalLM.from_pretrained(tmp_path)
     assert {p.dtype for p in loaded.parameters()} == {torch.bfloat16}

@@ -44,7 +44,7 @@ def test_a_text_without_ends_of_lines_is_cut_behind_spaces(tmp_path: Path) -> No
 def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no file or directory"):
         documents([tmp_path / "nothing"])
-    with pytest.raises(DataError, match=r"no text in .*; expected files with \.txt"):
+    with pytest.raises(DataError, match=r"no text in .*; expected files with text in them, .* \.txt"):
         documents([tmp_path])
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
     with pytest.raises(DataError, match="is not UTF-8"):
