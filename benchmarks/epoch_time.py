@@ -3,8 +3,9 @@
     python benchmarks/epoch_time.py --run HEADS --output benchmarks/results/epoch_time.json
 
 ``HEADS`` is a directory that ``headstart train`` has written, with recorded answers in ``HEADS/run/shards``. Both trainers take
-the very same examples in the same order (whole answers), and their steps take turns, so that a machine that slows down slows both.
-An epoch is its number of steps times the median step; the ratio is the median over turns of the ratio within a turn.
+the very same examples in the same order (whole answers), and take turns of a few steps, so that a machine that slows down slows
+both and caches are nearly as warm as in an epoch. An epoch is its number of steps times the median step; the ratio is the median
+over turns of the ratio within a turn.
 """
 
 import argparse
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True, help="a heads directory with run/shards")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--turns", type=int, default=15)
+    parser.add_argument("--steps", type=int, default=6, help="of each in a turn")
     parser.add_argument("--warm-up", type=int, default=2)
     parser.add_argument("--batch", type=int, default=TrainOptions.batch)
     parser.add_argument("--soft-targets", type=float, default=TrainOptions.soft_targets)
@@ -65,9 +67,9 @@ def measured(model: BaseModel, shards: list[Shard], args: argparse.Namespace) ->
     for turn in range(args.warm_up + args.turns):
         for name in sorted(trainers, reverse=turn % 2 == 1):
             begun = time.perf_counter()
-            losses[name].append(trainers[name].train_step().loss)
+            losses[name] += [trainers[name].train_step().loss for _ in range(args.steps)]
             if turn >= args.warm_up:
-                seconds[name].append(time.perf_counter() - begun)
+                seconds[name].append((time.perf_counter() - begun) / args.steps)
         progress(f"turn {turn + 1}/{args.warm_up + args.turns}: {', '.join(f'{k} {v[-1]:.2f} s' for k, v in seconds.items() if v)}")
     per_epoch = trainers[STORED].order.per_epoch
     steps = {name: spread(values) for name, values in seconds.items()}
@@ -79,6 +81,7 @@ def measured(model: BaseModel, shards: list[Shard], args: argparse.Namespace) ->
         "soft_targets": args.soft_targets,
         "steps_per_epoch": per_epoch,
         "turns": args.turns,
+        "steps_a_turn": args.steps,
         "step_seconds": steps,
         "epoch_seconds": {name: round(per_epoch * step["median"], 1) for name, step in steps.items()},
         "computed_over_stored": spread([a / b for a, b in zip(seconds[COMPUTED], seconds[STORED], strict=True)]),
@@ -108,7 +111,7 @@ def trainer(model: BaseModel, shards: list[Shard], args: argparse.Namespace, *, 
         MedusaHeads(config, draft_ids),
         examples,
         by_frequency_V=place.argsort(),
-        plan=Plan(facts.name, {}, 1, 1, args.warm_up + args.turns, 1.0),
+        plan=Plan(facts.name, {}, 1, 1, (args.warm_up + args.turns) * args.steps, 1.0),
         batch=args.batch,
         peak_rate=options.lr,
         seed=options.seed,

@@ -55,11 +55,16 @@ def loss_and_gradient(
     for k in range(heads):
         matrix = shared if own_KVD is None else OutputMatrix(own_KVD[k], None if shared is None else shared.bias_V)
         assert matrix is not None, "heads without their own projection need the base model's"
-        valid = (labels_KB[k] >= 0).nonzero().squeeze(-1)
-        scale = weight_K[k] / sum(weight_K) / max(1, len(valid))
+        count = int((labels_KB[k] >= 0).sum())
+        if not count:
+            loss_K.append(float("nan"))
+            continue
+        scale = weight_K[k] / sum(weight_K) / count
         total = torch.zeros((), dtype=torch.float64, device=states_KBD.device)
-        for rows in valid.split(max(2, _SLICE_LOGITS // len(matrix.weight_VD))):
-            states_RD = states_KBD[k].index_select(0, rows)
+        size = max(2, _SLICE_LOGITS // len(matrix.weight_VD))
+        for first in range(0, len(states_KBD[k]), size):  # rows without a label as well: a CPU is slow at ever new shapes
+            rows = slice(first, first + size)
+            states_RD = states_KBD[k, rows]
             soft_RV = None if teacher is None else teacher.share(k, rows, log_weight_V)
             logits_RV = matrix.logits(states_RD, log_weight_V)
             nats, slope_RV = _softmax_slope(logits_RV, labels_KB[k][rows], soft_RV)
@@ -67,10 +72,10 @@ def loss_and_gradient(
                 capped_RV = logits_RV if log_weight_V is None else logits_RV - log_weight_V.to(logits_RV.device, logits_RV.dtype)
                 slope_RV *= 1 - (capped_RV / matrix.softcap) ** 2  # the derivative of the soft-cap
             total += nats
-            grad_KBD[k].index_copy_(0, rows, (slope_RV @ matrix.weight_VD) * scale)
+            torch.mul(slope_RV @ matrix.weight_VD, scale, out=grad_KBD[k, rows])
             if grad_KVD is not None:
                 grad_KVD[k].add_(slope_RV.T @ states_RD, alpha=scale)
-        loss_K.append(float(total) / len(valid) if len(valid) else float("nan"))
+        loss_K.append(float(total) / count)
     present = [w * nats for w, nats, labels_B in zip(weight_K, loss_K, labels_KB, strict=True) if bool((labels_B >= 0).any())]
     return LossParts(sum(present) / sum(weight_K), loss_K, grad_KBD, grad_KVD)
 
@@ -78,16 +83,19 @@ def loss_and_gradient(
 def _softmax_slope(
     logits_RV: torch.Tensor, labels_R: torch.Tensor, soft_RV: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sum of -log p(label), and the gradient by the logits: p minus the target.
+    """Sum of -log p(label), and the gradient by the logits: p minus the target; nothing in rows whose label is below 0.
 
     The target is one at the label or, with ``soft_RV``, that distribution (rows that sum to at most 1) and the rest at the label.
     """
     p_RV = torch.softmax(logits_RV, -1)
-    at_R1 = labels_R[:, None]
+    without_R1 = labels_R[:, None] < 0
+    at_R1 = labels_R[:, None].clamp(min=0)
     p_R1 = p_RV.gather(1, at_R1)
     # in bfloat16 p has 8 bits, an error of 0.4 % that averages out over the rows; the clamp is for p that rounds to 0
-    nats = -p_R1.double().clamp(min=1e-38).log().sum()
+    nats = -p_R1.double().clamp(min=1e-38).log().masked_fill(without_R1, 0).sum()
     if soft_RV is None:
-        return nats, p_RV.scatter_(1, at_R1, p_R1 - 1)
-    left_R1 = 1 - soft_RV.sum(-1, keepdim=True, dtype=torch.float32).to(p_RV.dtype)
-    return nats, p_RV.sub_(soft_RV).scatter_add_(1, at_R1, -left_R1)
+        slope_RV = p_RV.scatter_(1, at_R1, p_R1 - 1)
+    else:
+        left_R1 = 1 - soft_RV.sum(-1, keepdim=True, dtype=torch.float32).to(p_RV.dtype)
+        slope_RV = p_RV.sub_(soft_RV).scatter_add_(1, at_R1, -left_R1)
+    return nats, slope_RV.masked_fill_(without_R1, 0)

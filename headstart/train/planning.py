@@ -21,8 +21,9 @@ from headstart.train.state_cache import COMPUTED, cache_size, choose_cache
 _RATE_SHARE = 0.03  # of the minutes, for measuring how fast answers are written
 
 
-def decided(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, reporter: Reporter) -> Plan:
-    """The plan of the run in the directory ``run``: read again if it is resumed, else made now, said, and written down.
+def decided(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, reporter: Reporter, *, processes: int = 1) -> Plan:
+    """The plan of the run in the directory ``run``: read again if it is resumed, else made now, said, and written down. Each of
+    ``processes`` takes its part of a step.
 
     Raises:
         TrainingError: there is a run already, there is none to resume or it was started with something else, the disk is too small
@@ -61,13 +62,13 @@ def decided(model: BaseModel, opened: Opened, run: Path, options: TrainOptions, 
         seconds = options.minutes * 60
         reporter.say("measuring how fast this machine writes and trains")
         rate = source.rate(min(30.0, max(2.0, seconds * _RATE_SHARE)))
-        plan = _plan_for_time(model, identity, options, rate, computed=options.cache == "none")
+        plan = _plan_for_time(model, identity, options, rate, computed=options.cache == "none", processes=processes)
     tokens = plan.tokens + plan.shard_size * options.max_new_tokens  # the last shard is written whole
     size = cache_size(model, tokens if opened.expected_tokens is None else min(tokens, opened.expected_tokens))
     free = shutil.disk_usage(run).free
     cache = choose_cache(options.cache, size, free, run)
     if options.cache == "auto" and cache == "none" and options.minutes is not None:
-        plan = _plan_for_time(model, identity, options, rate, computed=True)
+        plan = _plan_for_time(model, identity, options, rate, computed=True, processes=processes)
     reporter.say(size.line(free, run))
     if cache == "none":
         reporter.say(COMPUTED)
@@ -84,16 +85,23 @@ def identity_of(model: BaseModel, options: TrainOptions) -> dict[str, object]:
 
 
 def _plan_for_time(
-    model: BaseModel, identity: dict[str, object], options: TrainOptions, tokens_per_second: float, *, computed: bool
+    model: BaseModel,
+    identity: dict[str, object],
+    options: TrainOptions,
+    tokens_per_second: float,
+    *,
+    computed: bool,
+    processes: int,
 ) -> Plan:
     assert options.minutes is not None
     longest = min(options.max_new_tokens, model.facts.context_length) if computed else 0
+    mine = max(2, -(-options.batch // processes))
     return plan_for_time(
         model=model.facts.name,
         options=identity,
         seconds=options.minutes * 60,
         tokens_per_second=tokens_per_second,
-        steps_per_second=training_rate(model, heads_config(model, options), options.batch, options.soft_targets, computed=longest),
+        steps_per_second=training_rate(model, heads_config(model, options), mine, options.soft_targets, computed=longest),
         batch=options.batch,
         epochs=options.epochs,
     )

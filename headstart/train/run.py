@@ -86,7 +86,7 @@ def train(
     if options.tensorboard:
         check_tensorboard()
     opened = open_source(model, tokenizer, options, run)
-    plan = decided(model, opened, run, options, reporter)
+    plan = decided(model, opened, run, options, reporter, processes=processes.count)
     shards, account = _data(opened, plan, run, options, reporter)
     processes.meet()
     trainer, kept = _trainer(model, shards, plan, options, processes)

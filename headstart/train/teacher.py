@@ -22,7 +22,7 @@ class Teacher:
     weight: float
     """The distribution's part of the target, 0 to 1."""
 
-    def share(self, head: int, rows: torch.Tensor, log_weight_V: torch.Tensor | None) -> torch.Tensor:
+    def share(self, head: int, rows: slice, log_weight_V: torch.Tensor | None) -> torch.Tensor:
         """``weight`` times the distribution for ``rows``, R x V; zeros where there is no state."""
-        logits_RV = self.matrix.logits(self.states_KBD[head].index_select(0, rows), log_weight_V)
-        return torch.softmax(logits_RV, -1).mul_((self.known_KB[head][rows] * self.weight).to(logits_RV.dtype)[:, None])
+        logits_RV = self.matrix.logits(self.states_KBD[head, rows], log_weight_V)
+        return torch.softmax(logits_RV, -1).mul_((self.known_KB[head, rows] * self.weight).to(logits_RV.dtype)[:, None])

@@ -13,6 +13,7 @@ import torch
 
 FREQUENT = 3072
 _DRAWN = 1024
+_MULTIPLE = 256
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,18 @@ class VocabPart:
 class VocabSampler:
     """``by_frequency_V`` lists places among the draft ids, the most frequent first."""
 
-    def __init__(self, by_frequency_V: torch.Tensor, seed: int, *, frequent: int = FREQUENT, drawn: int = _DRAWN) -> None:
-        self._size = len(by_frequency_V)
+    def __init__(
+        self,
+        by_frequency_V: torch.Tensor,
+        seed: int,
+        *,
+        frequent: int = FREQUENT,
+        drawn: int = _DRAWN,
+        multiple: int = _MULTIPLE,
+    ) -> None:
+        """A few more than ``drawn`` are drawn, so that a part has a multiple of ``multiple`` tokens if it can: a CPU's products
+        are prepared anew for each new shape, which takes as long as the products themselves."""
+        self._size, self._multiple = len(by_frequency_V), multiple
         self._exact = self._size <= 2 * (frequent + drawn)
         self._is_frequent_V = torch.zeros(self._size, dtype=torch.bool)
         self._is_frequent_V[by_frequency_V[:frequent]] = True
@@ -44,8 +55,10 @@ class VocabSampler:
         chosen_V = self._is_frequent_V.clone()
         chosen_V[labels_KB[labels_KB >= 0]] = True
         rest = (~chosen_V).nonzero().squeeze(-1)
+        certain = self._size - len(rest)
+        wanted = -(-(certain + self._drawn) // self._multiple) * self._multiple - certain
         generator = torch.Generator().manual_seed((self._seed * 7_368_787 + step) & 0x7FFFFFFFFFFFFFFF)
-        drawn = rest[torch.randperm(len(rest), generator=generator)[: self._drawn]]
+        drawn = rest[torch.randperm(len(rest), generator=generator)[:wanted]]
         weight_V = torch.zeros(self._size)
         weight_V[chosen_V] = 1.0
         weight_V[drawn] = len(rest) / max(1, len(drawn))

@@ -6,7 +6,7 @@ V = 100
 
 
 def sampler(seed: int = 0) -> VocabSampler:
-    return VocabSampler(torch.arange(V).flip(0), seed, frequent=10, drawn=20)
+    return VocabSampler(torch.arange(V).flip(0), seed, frequent=10, drawn=20, multiple=1)
 
 
 def test_frequent_tokens_and_labels_are_always_in_and_count_once() -> None:
@@ -53,3 +53,17 @@ def test_a_small_vocabulary_is_taken_whole() -> None:
     part = VocabSampler(torch.arange(50), 0, frequent=10, drawn=20).part(0, torch.tensor([[1]]))
     assert part.index_S is None
     assert part.labels_KB.tolist() == [[1]]
+
+
+def test_parts_are_of_few_sizes() -> None:
+    """Shapes of products repeat, whatever the labels are."""
+    draws = VocabSampler(torch.arange(V), 0, frequent=10, drawn=20, multiple=16)
+    sizes = set()
+    for count in range(1, 30):
+        part = draws.part(count, torch.arange(V - count, V)[None])
+        assert part.index_S is not None
+        assert part.log_weight_S is not None
+        sizes.add(len(part.index_S))
+        total = part.log_weight_S.exp().sum()
+        assert abs(float(total) - V) < 1e-3  # all tokens are there, or stood for
+    assert sizes == {32, 48, 64}
