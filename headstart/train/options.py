@@ -40,7 +40,7 @@ class TrainOptions:
     """Train on the answers that another run of this model has recorded there, in its OUTPUT/run/shards, instead of having any
     made: the same data for other heads. They stay where they are."""
     max_bad_rows: int = 100
-    """Rows that may be malformed, or that the endpoint may fail at, before the run ends; one that goes on counts anew."""
+    """Rows that may be malformed, or that the endpoint may fail at, before the run ends; a resumed run counts from none."""
     decontaminate: tuple[Path, ...] = ()
     """JSONL files of evaluation prompts to keep out of the training data, besides the bundled ones."""
     decontaminate_words: int = 8
@@ -76,7 +76,8 @@ class TrainOptions:
     condition_size: int | None = None
     """Width of the layer that reads it; twice the hidden size by default."""
     epochs: float = 4.0
-    """Times that each token is trained on, unless --minutes says otherwise."""
+    """Times that each token is trained on. With --minutes the data are as many as leave time for that; where there are fewer, up to
+    ten."""
     batch: int = 512
     """Positions a step."""
     lr: float = 2e-3

@@ -22,13 +22,11 @@ class OutputMatrix:
 
     def logits(self, states_RD: torch.Tensor, log_weight_V: torch.Tensor | None = None) -> torch.Tensor:
         """Logits of states, R x V, the soft-cap included; ``log_weight_V`` is added to them."""
-        if log_weight_V is not None:
-            log_weight_V = log_weight_V.to(states_RD.device, states_RD.dtype)
-        if self.softcap is None:
-            bias_V = self.bias_V if log_weight_V is None else log_weight_V if self.bias_V is None else self.bias_V + log_weight_V
-            return F.linear(states_RD, self.weight_VD, bias_V)
-        logits_RV = F.linear(states_RD, self.weight_VD, self.bias_V).div_(self.softcap).tanh_().mul_(self.softcap)
-        return logits_RV if log_weight_V is None else logits_RV.add_(log_weight_V)
+        logits_RV = F.linear(states_RD, self.weight_VD, self.bias_V)
+        if self.softcap is not None:
+            logits_RV = logits_RV.div_(self.softcap).tanh_().mul_(self.softcap)
+        # a bias would be copied to all rows first
+        return logits_RV if log_weight_V is None else logits_RV.add_(log_weight_V.to(logits_RV.device, logits_RV.dtype))
 
     def part(self, index_S: torch.Tensor | None) -> "OutputMatrix":
         """The rows at ``index_S``; None is all of them."""
