@@ -92,11 +92,17 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"median": round(median, 3), "q1": round(q1, 3), "q3": round(q3, 3)}
 
 
+def without_folders(word: str) -> str:
+    """A word of a command line with names of files in place of their paths, also behind NAME=."""
+    name, equals, path = word.rpartition("=")
+    return f"{name}{equals}{Path(path).name}"
+
+
 def finish(name: str, args: argparse.Namespace, report: dict[str, Any]) -> None:
     """Print one JSON object and write it."""
     whole = {
         "benchmark": name,
-        "command": " ".join(Path(word).name for word in sys.argv),
+        "command": " ".join(without_folders(word) for word in sys.argv),
         "max_new_tokens": args.max_new_tokens,
         "dtype": args.dtype,
         "machine": machine(),

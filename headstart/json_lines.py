@@ -30,8 +30,11 @@ def json_object(line: str, origin: str, expected: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as error:
-        whole = "; a JSON array has to become an object on each line" if line.lstrip().startswith("[") else ""
-        raise DataError(f"{origin}: not JSON ({error}){whole}; {expected}") from error
+        raise DataError(f"{origin}: not JSON ({error}){_of_array(line)}; {expected}") from error
     if not isinstance(row, dict):
-        raise DataError(f"{origin}: a JSON {type(row).__name__}; {expected}")
+        raise DataError(f"{origin}: a JSON {type(row).__name__}{_of_array(line)}; {expected}")
     return row
+
+
+def _of_array(line: str) -> str:
+    return "; an array has to become an object on each line" if line.lstrip().startswith("[") else ""

@@ -23,5 +23,5 @@ def test_objects() -> None:
     assert json_object('{"a": [1]}', "here:1", "an object") == {"a": [1]}
     with pytest.raises(DataError, match=r"^here:1: not JSON \(.*\); an object$"):
         json_object("{", "here:1", "an object")
-    with pytest.raises(DataError, match=r"^here:1: a JSON list; an object$"):
+    with pytest.raises(DataError, match=r"^here:1: a JSON list; an array has to become an object on each line; an object$"):
         json_object("[1]", "here:1", "an object")

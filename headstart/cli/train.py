@@ -45,11 +45,12 @@ def run(
     """
     from headstart.train.processes import join  # torch comes with these, and asking for help has to be quick
     from headstart.train.run import follow, train
-    from headstart.train.run_directory import make_output
+    from headstart.train.run_directory import check_no_run, make_output
 
     processes, device = join(device)
     if processes.first and not options.resume:
-        make_output(output / "run")  # before a model is loaded for nothing
+        check_no_run(output / "run")  # before a model is loaded for nothing
+        make_output(output / "run")
     # no tree is verified here, so that the order of sums can be the fastest
     llm = headstart.load(
         model,

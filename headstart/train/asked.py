@@ -14,7 +14,7 @@ from typing import Any
 from headstart.errors import DataError, TrainingError
 from headstart.train.account import Lost
 from headstart.train.conversations import Given
-from headstart.train.endpoint import Endpoint, NoAnswer, Said
+from headstart.train.endpoint import RUN_AGAIN, Endpoint, NoAnswer, Said
 from headstart.train.generation import OnTokens
 from headstart.train.kept import NOT_FOUND, Kept
 from headstart.train.scripts import SAMPLED_EVERY, SAMPLED_TEMPERATURE, Recipe, is_answered
@@ -22,6 +22,7 @@ from headstart.train.shards import Answer
 
 _RATE_ROUNDS = 2
 _NAMED = 5
+_SEVERAL = 5
 
 
 class Asked:
@@ -53,6 +54,7 @@ class Asked:
     def conversations(self, first: int, count: int, on_tokens: OnTokens) -> list[list[Answer]]:
         numbers = range(first, min(first + count, len(self._given)))
         talks = self._talks(numbers)
+        talks |= self._talks_again(numbers)
         out = []
         for number in numbers:
             answers: list[Answer] = []
@@ -63,17 +65,22 @@ class Asked:
                     self._fail(number, NoAnswer(NOT_FOUND, str(error), lasting=True))
             on_tokens(sum(len(answer.ids) for answer in answers))
             out.append(answers)
-        self._check_works(numbers)
         return out
 
-    def _check_works(self, numbers: Sequence[int]) -> None:
-        """Raises TrainingError if all of several conversations failed in a way that may pass: in a finished shard they would be
-        lost, and never be asked again."""
-        if len(numbers) > 1 and all(number in self._passing for number in numbers):
+    def _talks_again(self, numbers: Sequence[int]) -> dict[int, list[Said]]:
+        """Those that failed in a way that may pass, asked once more: in a finished shard they are lost.
+
+        Raises:
+            TrainingError: they are a tenth or more of all, several, and none is answered now: the endpoint does not work.
+        """
+        again = [number for number in numbers if number in self._passing]
+        talks = self._talks(again) if again else {}
+        if len(again) >= _SEVERAL and len(again) * 10 >= len(numbers) and not talks:
             raise TrainingError(
-                f"the endpoint answered none of {len(numbers):,} conversations in a row; the first one:"
-                f" {self.lost[numbers[0]].detail}. Go on with --resume when it works"
+                f"the endpoint answered none of {len(again):,} conversations, asked twice; the first one:"
+                f" {self.lost[again[0]].detail}. What was answered before is kept. {RUN_AGAIN}"
             )
+        return talks
 
     def rate(self, seconds: float) -> float:
         """Measured on the first conversations, however long they take: their answers are kept."""
@@ -112,15 +119,13 @@ class Asked:
 
     def _fail(self, number: int, failure: NoAnswer) -> None:
         origin = self._given[number].origin
-        if not failure.lasting:
-            self._passing.add(number)
+        (self._passing.discard if failure.lasting else self._passing.add)(number)
         self.lost[number] = Lost("failed", failure.reason, f"{origin}: {failure.detail.removeprefix(f'{origin}: ')}")
         failed = [row.detail for row in self.lost.values() if row.kind == "failed"]
         if len(failed) > self._max_failed:
             raise TrainingError(
                 "\n  ".join([f"the endpoint failed at {len(failed):,} rows; the first ones are:", *failed[:_NAMED]])
-                + "\nWhat was answered is kept; go on with --resume when the endpoint works, or let more rows be left out with"
-                " --max-bad-rows"
+                + f"\nWhat was answered is kept. {RUN_AGAIN}, or let more rows be left out with --max-bad-rows"
             )
 
     def _talk(self, number: int) -> list[Said]:
@@ -159,7 +164,11 @@ class Asked:
 
     def _key(self, number: int) -> str:
         """Another for everything that could change the answers."""
-        asked = [self._endpoint.model, number, self._recipe.seed, self._recipe.max_new_tokens, self._asked(number)]
+        turns = self._asked(number)
+        asked: list[Any] = [self._endpoint.model, number, self._recipe.seed, self._recipe.max_new_tokens]
+        asked.append([message for message, _ in turns])
+        if any(message["role"] == "user" and not answered for message, answered in turns):
+            asked.append([answered for _, answered in turns])
         return hashlib.blake2b(json.dumps(asked).encode(), digest_size=12).hexdigest()
 
 

@@ -39,6 +39,9 @@ class Said:
     """It ends at the limit of tokens and not because it was finished."""
 
 
+RUN_AGAIN = "Run the same command again when it works, with --resume if it says that there is a run"
+
+
 class NoAnswer(Exception):
     """One request got no answer, and asking again did not help."""
 
@@ -148,8 +151,8 @@ class Endpoint:
         if error.code in _TEMPORARY or error.code >= 500:
             return _TryAgain(f"endpoint answered {error.code}", detail, _seconds(error.headers.get("Retry-After")))
         return TrainingError(
-            f"the endpoint refuses every request: {detail}. Check its URL, the model {self.model!r} and the key (--api-key-env);"
-            " then go on with --resume"
+            f"the endpoint refuses every request: {detail}. Check its URL, the model {self.model!r} and the key (--api-key-env)."
+            f" {RUN_AGAIN}"
         )
 
 

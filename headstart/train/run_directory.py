@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headstart.errors import TrainingError
-from headstart.finding_heads import HEADS_FOLDER
 from headstart.train.atomic_file import write_atomically
 
 RUN_FILE = "run.json"
@@ -29,8 +28,7 @@ def make_output(run: Path) -> None:
     """
     if _is_model(run.parent):
         raise TrainingError(
-            f"a model lies in {run.parent}, and what is trained would replace its files; choose another output directory,"
-            f" {run.parent / HEADS_FOLDER} for instance, where heads are found beside their model"
+            f"a model lies in {run.parent}, and what is trained would replace its files; choose another output directory"
         )
     try:
         run.mkdir(parents=True, exist_ok=True)

@@ -104,7 +104,7 @@ def test_failures_are_counted_by_reason_up_to_a_limit(
     assert (account.read, account.written) == (6, 4)
     assert account.failed == {"garbage answers": 1, "refused with 400": 1}
     assert sorted(account.named)[0].startswith("f:0: b'garbage' is no chat completion")
-    with pytest.raises(TrainingError, match=r"(?s)failed at 2 rows; the first ones are:\n  f:.*--resume when the endpoint works"):
+    with pytest.raises(TrainingError, match=r"(?s)failed at 2 rows; the first ones are:\n  f:.*same command again when it works"):
         source(server.url, model, tokenizer, tmp_path / "b.jsonl", max_failed=1).conversations(0, 6, lambda tokens: None)
     assert model.cache.rows == 0
 
@@ -119,7 +119,9 @@ def test_an_endpoint_that_is_not_there_ends_the_run_and_nothing_is_lost(
 
     shards, journal = tmp_path / "shards", tmp_path / "a.jsonl"
     asked = source(serve(down).url, model, tokenizer, journal, max_failed=100)
-    with pytest.raises(TrainingError, match=r"answered none of 6 conversations in a row; the first one: f:0: .*503.*--resume when"):
+    with pytest.raises(
+        TrainingError, match=r"answered none of 6 conversations, asked twice; the first one: f:0: .*503.*same command again"
+    ):
         fill(shards, asked, tokens=10_000, shard_size=6, metadata={})
     assert not list(shards.iterdir())
     again = source(serve(echo).url, model, tokenizer, journal, max_failed=100)
@@ -131,6 +133,40 @@ def test_an_endpoint_that_is_not_there_ends_the_run_and_nothing_is_lost(
     refused = source(serve(refuses).url, model, tokenizer, tmp_path / "b.jsonl", max_failed=100)
     account = settle(fill(tmp_path / "other", refused, tokens=10_000, shard_size=6, metadata={}), refused.total)
     assert account.failed == {"refused with 400": 6}  # asking again would not help
+
+
+def test_an_endpoint_that_dies_within_a_shard_ends_the_run_as_well(
+    serve: Serve, model: TransformersModel, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    """One answer and five rows that were not reached: what was answered is not asked again."""
+
+    def dies(number: int, body: dict[str, Any]) -> Reply:
+        first = body["messages"][0]["content"]
+        return echo(number, body) if first == "one 0" else (503, b"gone", {})
+
+    shards, journal = tmp_path / "shards", tmp_path / "a.jsonl"
+    dying = serve(dies)
+    with pytest.raises(TrainingError, match=r"answered none of 5 conversations, asked twice"):
+        fill(shards, source(dying.url, model, tokenizer, journal, max_failed=100), tokens=10_000, shard_size=6, metadata={})
+    server = serve(echo)
+    again = source(server.url, model, tokenizer, journal, max_failed=100)
+    assert settle(fill(shards, again, tokens=10_000, shard_size=6, metadata={}), again.total).written == 6
+    assert len(server.asked) == 2 * 5
+
+
+def test_what_failed_once_is_asked_again(serve: Serve, model: TransformersModel, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    failed: set[str] = set()
+
+    def stumbles(number: int, body: dict[str, Any]) -> Reply:
+        first = body["messages"][0]["content"]
+        if first in failed:
+            return echo(number, body)
+        failed.add(first)
+        return 503, b"busy", {}
+
+    asked = source(serve(stumbles).url, model, tokenizer, tmp_path / "a.jsonl", max_failed=100)
+    assert all(asked.conversations(0, 6, lambda tokens: None))
+    assert not asked.lost
 
 
 @torch.no_grad()

@@ -195,7 +195,7 @@ def test_the_models_own_directory_is_no_output(place: Place, tmp_path: Path) -> 
     shutil.copytree(place.model, model)
     before = {path.name: path.read_bytes() for path in model.iterdir() if path.is_file()}
     options = replace(OPTIONS, heads=place.heads, shards=place.shards)
-    with pytest.raises(TrainingError, match=rf"a model lies in {model}, and what is trained would replace its files; .*headstart"):
+    with pytest.raises(TrainingError, match=rf"a model lies in {model}, and what is trained would replace its files"):
         train_joint(str(model), model, options=options, device="cpu")
     assert {path.name: path.read_bytes() for path in model.iterdir() if path.is_file()} == before
 
