@@ -87,7 +87,9 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (it is not a dict)
             return file.metadata() or {}, tensors
     except OSError as error:
-        raise TrainingError(f"checkpoint {path} cannot be read: {error.strerror or error}. It may be whole; resume once it can") from error
+        raise TrainingError(
+            f"checkpoint {path} cannot be read: {error.strerror or error}. It may be whole; resume when it can be read"
+        ) from error
 
 
 def put_back(parameters: Mapping[str, torch.nn.Parameter], saved: Mapping[str, torch.Tensor]) -> None:
